@@ -24,10 +24,6 @@ from exclusivity.tables._columns import (
     match_columns,
 )
 
-LEAK = (
-    "Column {} {} the target: rows of one of its values are of one class. If it is not known when "
-    "predictions are made, leave it out."
-)
 # So few levels may well be a category, whatever they look like.
 _FEW = 10
 # A category of more levels than this, and more than a level for every other row, cannot generalise.
@@ -152,12 +148,6 @@ def classes_in(y: Any, n_rows: int) -> Ints | None:
     return codes
 
 
-def warn_of_target(name: str, read: Any, classes: Ints) -> None:
-    """Warn of a column that determines the class of every training row: it may not be known in time."""
-    if how := determines(read, classes):
-        _warn(LEAK.format(repr(name), how))
-
-
 def columns_that_determine(X: Any, titles: Iterable[Any], y: Any) -> list[tuple[Any, str]]:
     """Return the columns of a table that equal or determine the classes, and which of the two they do."""
     codes, found = np.unique(y, return_inverse=True)[1], []
@@ -194,21 +184,30 @@ def determines(read: Any, classes: Ints) -> str:
     return "equals" if int(seen.any(axis=1).sum()) == n_classes else "determines"
 
 
-def warn_of_levels(name: str, levels: Sequence[str], n_known: int) -> None:
-    """Warn of a category that holds free text, or numbers or dates as texts; say how to make them these."""
+def doubt_of_leak(name: str, how: str) -> str:
+    """Return a warning of a column that ``determines`` the class, which may not be known in time."""
+    return how and (
+        f"Column {name!r} {how} the target: rows of one of its values are of one class. If it is not known "
+        "when predictions are made, leave it out."
+    )
+
+
+def doubt_of_levels(name: str, levels: Sequence[str], n_known: int) -> str:
+    """Return a warning of a category that holds free text, or numbers or dates as texts, or ""."""
     advice, texts = None, levels[:_MOST]
     if len(texts) > _FEW and 2 * sum(_BEGINS.match(text) is not None for text in texts[:_FEW]) >= _FEW:
         advice = _advice(name, list(texts))
     if advice is not None:
-        _warn(
+        return (
             f"Column {name!r} is taken for a category of {len(levels)} levels, but {advice} (Named in "
             "categorical it stays a category, and nothing is said.)"
         )
-    elif len(levels) > _MANY_LEVELS and 2 * len(levels) > n_known:
-        _warn(
+    if len(levels) > _MANY_LEVELS and 2 * len(levels) > n_known:
+        return (
             f"Column {name!r} has {len(levels)} distinct values in {n_known} rows and cannot generalise. "
             "Leave out names of rows; make features of free text before, as with a TfidfVectorizer."
         )
+    return ""
 
 
 def warn_of_table(X: Any, y: Any, columns: Sequence[tuple[str, Sequence[str], int]]) -> None:
@@ -216,10 +215,10 @@ def warn_of_table(X: Any, y: Any, columns: Sequence[tuple[str, Sequence[str], in
 
     Of every column: its name, its distinct texts ([] if nothing is to be said of them), and its known rows.
     """
-    for name, how in columns_that_determine(X, [name for name, _, _ in columns], y):
-        warnings.warn(LEAK.format(repr(name), how), UserWarning, stacklevel=3)
-    for column in columns:
-        warn_of_levels(*column)
+    leaks = columns_that_determine(X, [name for name, _, _ in columns], y)
+    doubts = [doubt_of_leak(*leak) for leak in leaks] + [doubt_of_levels(*column) for column in columns]
+    for doubt in filter(None, doubts):
+        warnings.warn(doubt, UserWarning, stacklevel=3)
 
 
 def _advice(name: str, texts: list[str]) -> str | None:
@@ -245,7 +244,3 @@ def _advice(name: str, texts: list[str]) -> str | None:
         f"holds numbers as texts, such as {texts[0]!r}. Make them numbers, with pandas "
         f"X[{name!r}]{steps}.astype(float)."
     )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)

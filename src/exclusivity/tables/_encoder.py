@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -12,24 +13,24 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from exclusivity._typing import Bools, Ints, Matrix
+from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier._validation import check_choice, check_number, group_codes
 from exclusivity.tables._checks import (
     categorical_places,
     check_table,
     classes_in,
     describe_odd_cells,
+    determines,
+    doubt_of_leak,
+    doubt_of_levels,
     monotone_signs,
     warn_of_changes,
-    warn_of_levels,
-    warn_of_target,
 )
 from exclusivity.tables._codes import (
     READERS,
     Code,
     MissingCode,
     NumberCode,
-    Ready,
     assemble_dense,
     assemble_sparse,
     grouped,
@@ -224,25 +225,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        self._learn_rows(X, y, encode=False)
+        self._check_parameters()
+        X, _ = check_table(self, X, reset=True)
+        classes = classes_in(y, X.shape[0])
+        names, columns, doubts = self._input_names(), [], []
+        chosen = categorical_places(self.categorical, names, "categorical")
+        for place, name in enumerate(names):
+            column = column_of(X, place)
+            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
+            kind = "category" if place in chosen else kind_of(column)
+            read = READERS[kind](column)
+            count, cell = odd_cells(column, missing_in(read))
+            if count:
+                raise ValueError(f"Column {name!r}: {_REFUSED['category'].format(cell)}.")
+            learned = self._learn_column(name, kind, read)
+            if kind == "category" and not (is_declared or isinstance(X, ColumnTable)):
+                doubts.append(doubt_of_levels(name, read[1], len(column) - learned.n_missing))
+            if classes is not None:
+                doubts.append(doubt_of_leak(name, determines(read, classes)))
+            columns.append(learned)
+        for doubt in filter(None, doubts):
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+        if not any(column.width for column in columns):
+            raise ValueError(
+                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, "
+                f"{columns[0].name!r}, is left out because {columns[0].left_out}."
+            )
+        self._groups()  # labels may not fit the columns
+        self.columns_ = self._with_ramps(columns)
+        self.sources_ = output_sources(self.columns_)
+        is_better = sparse_is_better(self._codes(), X.shape[0], np.dtype(self.dtype).itemsize)
+        self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
         return self
-
-    def fit_transform(self, X: Any, y: object = None) -> Matrix:
-        """Learn from rows and encode them; each column is read once.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,), default=None
-            As in ``fit``.
-
-        Returns
-        -------
-        rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            As of ``transform``.
-        """
-        return self._assemble(self._learn_rows(X, y, encode=True))
 
     def transform(self, X: Any) -> Matrix:
         """Encode rows.
@@ -275,47 +289,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 missing[:, groups[place]] &= is_missing
                 ready.append(known.code.ready(read))
         warn_of_changes(remarks, " (strict=True refuses such tables.)")
-        return self._assemble(ready, missing)
-
-    def _assemble(self, ready: Sequence[Ready], missing: Bools | None = None) -> Matrix:
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        rows = assemble(self._codes(), ready, len(ready[0]), self.dtype)
-        return grouped(rows, self._groups()[self.sources_], self._output_signs(), missing)
-
-    def _learn_rows(self, X: Any, y: Any, *, encode: bool) -> list[Ready]:
-        """Learn column by column; return these as their codes read them, if they are to be encoded."""
-        self._check_parameters()
-        X, _ = check_table(self, X, reset=True)
-        classes = classes_in(y, X.shape[0])
-        names, columns, ready = self._input_names(), [], []
-        chosen = categorical_places(self.categorical, names, "categorical")
-        for place, name in enumerate(names):
-            column = column_of(X, place)
-            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
-            kind = "category" if place in chosen else kind_of(column)
-            read = READERS[kind](column)
-            count, cell = odd_cells(column, missing_in(read))
-            if count:
-                raise ValueError(f"Column {name!r}: {_REFUSED['category'].format(cell)}.")
-            learned = self._learn_column(name, kind, read)
-            if encode and learned.code is not None:
-                ready.append(learned.code.ready(read))
-            if kind == "category" and not (is_declared or isinstance(X, ColumnTable)):
-                warn_of_levels(name, read[1], len(column) - learned.n_missing)
-            if classes is not None:
-                warn_of_target(name, read, classes)
-            columns.append(learned)
-        if not any(column.width for column in columns):
-            raise ValueError(
-                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, "
-                f"{columns[0].name!r}, is left out because {columns[0].left_out}."
-            )
-        self._groups()  # labels may not fit the columns
-        self.columns_ = self._with_ramps(columns)
-        self.sources_ = output_sources(self.columns_)
-        is_better = sparse_is_better(self._codes(), X.shape[0], np.dtype(self.dtype).itemsize)
-        self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
-        return ready
+        rows = assemble(self._codes(), ready, X.shape[0], self.dtype)
+        return grouped(rows, groups[self.sources_], self._output_signs(), missing)
 
     def _learn_column(self, name: str, kind: str, read: Any) -> TableColumn:
         """Learn a column from what was read of its training rows."""
