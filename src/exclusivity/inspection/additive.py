@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -78,11 +78,6 @@ class Panel:
     data: Ints | None = None
     member: int | None = None
     reach: tuple[float, float] | None = None
-
-    @property
-    def is_curve(self) -> bool:
-        """Say whether the column holds numbers."""
-        return not isinstance(self.places, list)
 
 
 class AdditiveDisplay(drawing.Display):
@@ -224,24 +219,31 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
 
         def ask(part: Any) -> Floats:
             rows: Any = np.zeros((len(part), len(weights)))
-            rows[:, outputs] = assemble_dense([code], [part], len(part), np.float64)
+            rows[:, outputs] = assemble_dense([(code, part)], len(part), np.float64)
             for step in steps:
                 rows = np.asarray(step.transform(rows))
             return np.asarray(rows[:, outputs] @ weights[outputs])
 
         return by_batches(model, values, ask)
 
-    panels = []
-    for number, title, part, code, outputs in _codes(model[0]):
-        values = None
-        if X is not None:
-            values = READERS[model[0].columns_[number].kind](column_of(X, number))
-            values = values if part is None else values[part]
-        users = np.flatnonzero(supports[:, outputs].any(axis=1))
-        member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
-        make = _curve if isinstance(code, NumberCode) else _bars
-        found = make(code, partial(contribution, code, outputs), values)
-        panels.append(Panel(title, *found, member=member))
+    panels, end = [], 0
+    for number, column in enumerate(model[0].columns_):
+        start, end = end, end + column.width
+        if column.code is None:
+            continue
+        read: Any = None if X is None else READERS[column.kind](column_of(X, number))
+        is_date = isinstance(column.code, DateCode)
+        parts: Any = column.code.parts if is_date else [("", column.code)]
+        for part, code in parts:
+            outputs = slice(start, start + code.width)
+            start = outputs.stop
+            users = np.flatnonzero(supports[:, outputs].any(axis=1))
+            member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
+            make = _curve if isinstance(code, NumberCode) else _bars
+            values = read[part] if is_date and read is not None else read
+            found = make(code, partial(contribution, code, outputs), values)
+            title = f"{column.name}: {part}" if is_date else column.name
+            panels.append(Panel(title, *found, member=member))
     return panels
 
 
@@ -280,18 +282,6 @@ def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list
     return panels
 
 
-def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, slice]]:
-    """Yield number, title, part of a date, code and output columns of every column that is used."""
-    end = 0
-    for number, column in enumerate(encoder.columns_):
-        start, end = end, end + column.width
-        parts: list[tuple[str | None, Any]] = [] if column.code is None else [(None, column.code)]
-        for part, code in column.code.parts if isinstance(column.code, DateCode) else parts:
-            title = column.name if part is None else f"{column.name}: {part}"
-            yield number, title, part, code, slice(start, start + code.width)
-            start += code.width
-
-
 _Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
 
 
@@ -317,8 +307,8 @@ def _bars(code: LevelCode | MissingCode, score: Callable[[Any], Floats], values:
     if isinstance(code, LevelCode):
         names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_missing else [])]
         if values is not None:  # categories that were not seen in training are not counted
-            ready: Any = code.ready(values)
-            count = np.bincount(ready + 1, minlength=len(names) + 1)[1:]
+            ((_, places),) = code.leaves(values)
+            count = np.bincount(places + 1, minlength=len(names) + 1)[1:]
         added = score(np.arange(len(names)))
     else:
         names = [_NO_VALUE, "a value"]
@@ -339,7 +329,7 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
     if panel.reach is not None:
         ax.axhspan(*panel.reach, color=colour, alpha=0.08, linewidth=0)
-    if panel.is_curve:
+    if not isinstance(panel.places, list):
         places = np.asarray(panel.places)
         ax.plot(places, panel.effect, color=colour)
         ax.locator_params(axis="x", nbins=4)

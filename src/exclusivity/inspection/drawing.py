@@ -44,8 +44,15 @@ class Display:
         -------
         display : Display
         """
-        self.ax_, self._is_own = (new_figure(self.size).subplots(), True) if ax is None else (ax, False)
-        self.figure_ = self.ax_.figure
+        self._is_own = ax is None
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
+            except ImportError as error:
+                message = 'Displays need matplotlib: pip install "exclusivity[plot]".'
+                raise ImportError(message) from error
+            ax = plt.figure(figsize=self.size, layout="constrained").subplots()
+        self.ax_, self.figure_ = ax, ax.figure
         self._draw()
         return self
 
@@ -63,15 +70,6 @@ class Display:
             self.ax_.remove()
         self.ax_.set_axis_off()
         return figure.add_subfigure(place)
-
-
-def new_figure(size: tuple[float, float]) -> Any:
-    """Return a new figure of a size in inches."""
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
-    except ImportError as error:
-        raise ImportError('Displays need matplotlib: pip install "exclusivity[plot]".') from error
-    return plt.figure(figsize=size, layout="constrained")
 
 
 def literal(text: object) -> str:

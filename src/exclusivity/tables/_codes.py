@@ -2,10 +2,10 @@
 
 A column is read once, by ``READERS``; ``learn_code`` chooses a code from what was read of the training rows.
 A code is plain data: the range and knots of numbers, the texts of categories. It has a ``width``, the number
-of its output columns, and ``slots``: how many of these differ from zero in one row, at most. ``ready`` turns
-what was read into arrays of one entry per row, and ``entries`` gives for some of its rows, slot by slot, the
-output column (one for all rows, or one for each), counted from ``start``, and the value there. At last
-``assemble_dense`` and ``assemble_sparse`` put the entries of all columns together.
+of its output columns, and ``slots``: how many of these differ from zero in one row, at most. ``leaves`` turns
+what was read into arrays of one entry per row, each with a simple code (a date has several), and ``entries``
+of that gives for some rows, slot by slot, the output column (one for all rows, or one for each), counted from
+``start``, and the value there. At last ``assemble_dense`` and ``assemble_sparse`` put all entries together.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.tables._columns import Column, ColumnTable, Values, as_dates, as_levels, as_numbers
+from exclusivity.tables._columns import Column, Values, as_dates, as_levels, as_numbers
 
 Entry = tuple[Ints | int, Floats | Bools]
-Ready = Values | ColumnTable
 
 MOST_VALUES = 1 << 17
 """Values of a column that its quantiles are taken from."""
@@ -99,9 +98,9 @@ class NumberCode:
         found -= self.mean / self.scale
         return found
 
-    def ready(self, read: Floats) -> Ready:
+    def leaves(self, read: Floats) -> list[Leaf]:
         """Return numbers, NaN where missing."""
-        return read
+        return [(self, read)]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -147,12 +146,12 @@ class LevelCode:
         """The output column of every text that has one."""
         return places_of_texts(self.levels, self.rare)
 
-    def ready(self, read: tuple[Ints, Sequence[str]]) -> Ready:
+    def leaves(self, read: tuple[Ints, Sequence[str]]) -> list[Leaf]:
         """Return numbers of output columns, -1 for unseen categories and for missing values without one."""
         codes, levels = read
         found = [self.places.get(level, -1) for level in levels]
         found.append(self.width - 1 if self.has_missing else -1)
-        return np.array(found, dtype=np.min_scalar_type(-self.width))[codes]
+        return [(self, np.array(found, dtype=np.min_scalar_type(-self.width))[codes])]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -184,19 +183,10 @@ class DateCode:
         found = [name for part, code in self.parts for name in code.names(f"{column}.{part}")]
         return found + [f"{column}={MISSING}"] * self.has_missing
 
-    def ready(self, read: dict[str, Any]) -> Ready:
-        """Return the parts, each of them ready, and which rows are missing."""
-        parts: list[Any] = [code.ready(read[part]) for part, code in self.parts]
-        return ColumnTable([*parts, read["missing"]])
-
-    def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
-        """Yield the entries of some rows."""
-        *parts, is_missing = rows.columns
-        for (_, code), values in zip(self.parts, parts, strict=True):
-            yield from code.entries(values, start)
-            start += code.width
-        if self.has_missing:
-            yield start, is_missing
+    def leaves(self, read: dict[str, Any]) -> list[Leaf]:
+        """Return those of the parts, and which rows are missing."""
+        parts = [leaf for part, code in self.parts for leaf in code.leaves(read[part])]
+        return [*parts, (MissingCode(), read["missing"])] if self.has_missing else parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +200,9 @@ class MissingCode:
         """Return the name of the output column."""
         return [f"{column}={MISSING}"]
 
-    def ready(self, read: Any) -> Ready:
+    def leaves(self, read: Any) -> list[Leaf]:
         """Return which rows are missing."""
-        return missing_in(read)
+        return [(self, missing_in(read))]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -230,6 +220,7 @@ def places_of_texts(levels: Sequence[str], rare: Sequence[str]) -> dict[str, int
 
 
 Code = NumberCode | LevelCode | DateCode | MissingCode
+Leaf = tuple[NumberCode | LevelCode | MissingCode, Values]
 
 
 def _read_dates(column: Column) -> dict[str, Any]:
@@ -423,21 +414,21 @@ def sparse_is_better(codes: Sequence[Code], n_rows: int, itemsize: int) -> bool:
     return n_rows * dense >= _LARGE and slots * (itemsize + 4) < dense
 
 
-def _entries(codes: Sequence[Code], columns: Sequence[Ready], rows: slice) -> Iterator[Entry]:
+def _entries(leaves: Sequence[Leaf], rows: slice) -> Iterator[Entry]:
     """Yield the entries of some rows of all columns."""
     start = 0
-    for code, column in zip(codes, columns, strict=True):
-        yield from code.entries(column[rows], start)
+    for code, values in leaves:
+        yield from code.entries(values[rows], start)
         start += code.width
 
 
-def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Floats:
-    """Return one array of columns that are ready."""
-    out = np.zeros((n_rows, sum(code.width for code in codes)), dtype=dtype)
+def assemble_dense(leaves: Sequence[Leaf], n_rows: int, dtype: DTypeLike) -> Floats:
+    """Return the output columns as an array."""
+    out = np.zeros((n_rows, sum(code.width for code, _ in leaves)), dtype=dtype)
     for block in gen_batches(n_rows, _BLOCK_ROWS):
         part = out[block]
         rows = np.arange(len(part))
-        for place, values in _entries(codes, columns, block):
+        for place, values in _entries(leaves, block):
             if isinstance(place, int):
                 part[:, place] = values
             else:  # where a slot is empty its value is zero, wherever it points to
@@ -445,13 +436,13 @@ def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int,
     return out
 
 
-def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Matrix:
-    """Return a CSR matrix of columns that are ready: the entries of each row in order, without zeros."""
-    slots, width = sum(code.slots for code in codes), sum(code.width for code in codes)
+def assemble_sparse(leaves: Sequence[Leaf], n_rows: int, dtype: DTypeLike) -> Matrix:
+    """Return the output columns as a CSR matrix: the entries of each row in order, without zeros."""
+    slots, width = sum(code.slots for code, _ in leaves), sum(code.width for code, _ in leaves)
     index: Any = np.int32 if max(n_rows * slots, width) < np.iinfo(np.int32).max else np.int64
     places, values = np.empty((n_rows, slots), dtype=index), np.empty((n_rows, slots), dtype=dtype)
     for block in gen_batches(n_rows, _BLOCK_ROWS):
-        for slot, entry in enumerate(_entries(codes, columns, block)):
+        for slot, entry in enumerate(_entries(leaves, block)):
             places[block, slot], values[block, slot] = entry
     ends = np.arange(0, n_rows * slots + 1, slots, dtype=index)
     rows = sparse.csr_matrix((values.ravel(), places.ravel(), ends), shape=(n_rows, width))

@@ -254,7 +254,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._groups()  # labels may not fit the columns
         self.columns_ = self._with_ramps(columns)
         self.sources_ = output_sources(self.columns_)
-        is_better = sparse_is_better(self._codes(), X.shape[0], np.dtype(self.dtype).itemsize)
+        codes = [column.code for column in self.columns_ if column.code is not None]
+        is_better = sparse_is_better(codes, X.shape[0], np.dtype(self.dtype).itemsize)
         self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
         return self
 
@@ -274,7 +275,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, remarks = check_table(self, X, reset=False)
-        ready, groups = [], self._groups()
+        leaves, groups = [], self._groups()
         # Columns that are left out tell nothing: a group is missing where all others of it are.
         missing = np.ones((X.shape[0], int(groups.max()) + 1), dtype=bool)
         for place, known in enumerate(self.columns_):
@@ -287,10 +288,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(f"Column {known.name!r}: {_REFUSED[known.kind].format(cell)}.")
                 remarks += describe_odd_cells(known, count, cell)
                 missing[:, groups[place]] &= is_missing
-                ready.append(known.code.ready(read))
+                leaves += known.code.leaves(read)
         warn_of_changes(remarks, " (strict=True refuses such tables.)")
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        rows = assemble(self._codes(), ready, X.shape[0], self.dtype)
+        rows = assemble(leaves, X.shape[0], self.dtype)
         return grouped(rows, groups[self.sources_], self._output_signs(), missing)
 
     def _learn_column(self, name: str, kind: str, read: Any) -> TableColumn:
@@ -335,9 +336,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         codes = [column.code for column in self.columns_]
         signs[[end - 1 for end, code in zip(ends, codes, strict=True) if code and code.has_missing]] = 0
         return signs
-
-    def _codes(self) -> list[Code]:
-        return [column.code for column in self.columns_ if column.code is not None]
 
     def _groups(self) -> Ints:
         """Return the number of the group of every input column."""
