@@ -283,8 +283,8 @@ def certified_accuracy_curve(
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     # It changes at radii of rows only, and there may be far fewer of them than radii.
     steps = np.unique(np.clip(radii, -1, max_radius))
-    counts = [np.bincount(codes[is_right & (radii >= r)], minlength=len(sizes)) for r in steps]
-    shares = np.append(np.mean(counts / sizes, axis=1), 0.0)
+    counts = (np.bincount(codes[is_right & (radii >= r)], minlength=len(sizes)) for r in steps)
+    shares = np.array([*(np.mean(count / sizes) for count in counts), 0.0])
     return np.asarray(shares[np.searchsorted(steps, np.arange(max_radius + 1))])
 
 
