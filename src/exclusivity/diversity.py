@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._validation import check_choice, check_number
 from exclusivity.voting.members import member_predictions, member_weights
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "pairwise_diversity",
     "pairwise_weight_diversity",
 ]
+
+_PAIRWISE = ("q_statistic", "correlation", "disagreement", "double_fault", "kappa")
 
 
 def mean_over_pairs(matrix: ArrayLike) -> float:
@@ -94,13 +97,9 @@ def pairwise_diversity(
            [-1.,  1.,  0.],
            [ 0.,  0.,  1.]])
     """
+    check_choice({"measure": measure}, "measure", _PAIRWISE)
     if measure == "kappa":
         return _kappa(prediction_matrix(predictions))
-    if measure not in ("disagreement", "double_fault", "q_statistic", "correlation"):
-        raise ValueError(
-            "measure must be 'disagreement', 'double_fault', 'q_statistic', 'correlation' or 'kappa'; "
-            f"got {measure!r}."
-        )
     if y_true is None:
         raise ValueError(f"measure={measure!r} compares predictions with true labels; give y_true.")
     right = _correctness(predictions, y_true).astype(float)  # floats hold these counts exactly
@@ -177,14 +176,13 @@ def pairwise_weight_diversity(weights: ArrayLike, *, measure: str = "angle") -> 
     array([[2., 1.],
            [1., 2.]])
     """
+    check_choice({"measure": measure}, "measure", ("angle", "exclusivity", "relaxed_exclusivity"))
     matrix = _weight_matrix(weights)
     if measure == "exclusivity":
         used = (matrix != 0).astype(float)
         return np.asarray(used @ used.T)
     if measure == "relaxed_exclusivity":
         return np.asarray(np.abs(matrix) @ np.abs(matrix).T)
-    if measure != "angle":
-        raise ValueError(f"measure must be 'angle', 'exclusivity' or 'relaxed_exclusivity'; got {measure!r}.")
     # Scaled first, so that no square over- or underflows; zero rows stay zero.
     scaled = matrix / _positive(np.abs(matrix).max(axis=1, keepdims=True))
     units = scaled / _positive(np.linalg.norm(scaled, axis=1, keepdims=True))
@@ -224,8 +222,7 @@ def mutual_angular(weights: ArrayLike, g: float = 1.0) -> float:
     >>> round(mutual_angular([[1, 0], [2, 2], [0, -3]]), 3)
     0.91
     """
-    if not (np.isfinite(g) and g >= 0):
-        raise ValueError(f"g must be finite and not negative; got {g!r}.")
+    check_number({"g": g}, "g", least=0)
     angles = _pair_values(pairwise_weight_diversity(weights))
     return float(angles.mean() - g * angles.var())
 
@@ -353,7 +350,7 @@ class DiversityReport:
         right = _correctness(predictions, y_true)
         values: dict[str, float | None] = {
             measure: mean_over_pairs(pairwise_diversity(predictions, y_true, measure=measure))
-            for measure in ("q_statistic", "correlation", "disagreement", "double_fault", "kappa")
+            for measure in _PAIRWISE
         }
         if weights is None:
             values |= dict.fromkeys(("mutual_angular", "exclusivity", "relaxed_exclusivity"))

@@ -99,7 +99,7 @@ def test_a_million_cost_what_one_costs(n_classes, multi_class, voting):
         assert model.certify_set(X, 1).all()
         assert set(certify(model, X)) <= {-1, 0}
         attack(model, X[:5], 1)
-        assert summarise(model).n_members == MILLION
+        assert summarise(model)["members"] == MILLION
         return model.predict(X)
 
     labels, peak = peak_of(use)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cli.conftest import VOTES, write_csv
 from exclusivity import ERMClassifier
-from exclusivity.inspection.scores import caution, scores_of
+from exclusivity.inspection.summary import caution, scores_of
 from exclusivity.io import load_model
 from robustness.test_constant_votes import rare_class
 

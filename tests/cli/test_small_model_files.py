@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from exclusivity import ERMClassifier
 from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.cli.main import main
-from exclusivity.inspection.batches import by_batches
+from exclusivity.inspection.summary import by_batches
 from exclusivity.io import save_model
 from persistence.model_cases import joined, split
 

@@ -128,9 +128,9 @@ def test_every_public_name_exists_and_is_documented():
 
 
 def test_an_unknown_measure_and_missing_labels_are_refused():
-    with pytest.raises(ValueError, match="measure must be 'disagreement'"):
+    with pytest.raises(ValueError, match="measure must be one of 'q_statistic'"):
         dv.pairwise_diversity([[0, 1]], [0], measure="q")
-    with pytest.raises(ValueError, match="measure must be 'angle'"):
+    with pytest.raises(ValueError, match="measure must be one of 'angle'"):
         dv.pairwise_weight_diversity([[0, 1], [1, 0]], measure="cosine")
     with pytest.raises(ValueError, match="give y_true"):
         dv.pairwise_diversity([[0, 1]])

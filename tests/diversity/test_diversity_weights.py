@@ -148,5 +148,5 @@ def test_unusable_weights_are_refused(measure, weights, message):
 
 @pytest.mark.parametrize("g", [-1.0, np.nan, np.inf])
 def test_unusable_g_is_refused(g):
-    with pytest.raises(ValueError, match="g must be finite and not negative"):
+    with pytest.raises(ValueError, match="g must be a number at least 0 and finite"):
         mutual_angular(np.eye(2), g)

@@ -35,7 +35,7 @@ def _closed():
 
 def effect_at(panel, values):
     """What a panel says about some values of its column."""
-    if panel.is_curve:
+    if not isinstance(panel.places, list):
         numbers = np.asarray(values, dtype=float)
         found = np.interp(numbers, panel.places, panel.effect)
         return np.where(np.isnan(numbers), np.nan if panel.missing is None else panel.missing, found)

@@ -17,8 +17,7 @@ from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.inspection import model_report
 from exclusivity.inspection.report import inline_svg
-from exclusivity.inspection.scores import scores_of
-from exclusivity.inspection.summary import summarise
+from exclusivity.inspection.summary import scores_of, summarise
 from exclusivity.robustness import certified_accuracy_curve, certify
 
 
@@ -125,7 +124,7 @@ def test_names_of_a_data_frame_reach_the_page():
     html = model_report(model, frame, y)
     assert "<col 0>" in Page(html).text
     assert "<col 0>" not in html
-    assert summarise(model).members[0].strongest[0][0].startswith("<col ")
+    assert next(iter(summarise(model)["by_member"][0]["largest_weights"])).startswith("<col ")
 
 
 def test_a_fit_that_failed_is_told():
@@ -169,22 +168,23 @@ class TestSummary:
         summary = summarise(model, n_strongest=2)
         weights = model.coef_[0]
         order = np.argsort(-np.abs(weights))[:2]
-        assert summary.members[0].strongest == tuple((f"feature {j}", weights[j]) for j in order)
-        assert summary.members_are_equal
-        assert (summary.n_members, summary.n_features) == (7, len(weights))
-        assert summary.problems[0].gap == model.dual_gap_[0]
+        (member,) = summary["by_member"]
+        assert list(member["largest_weights"].items()) == [(f"feature {j}", weights[j]) for j in order]
+        assert member["member"] == "all"
+        assert (summary["members"], summary["features"]) == (7, len(weights))
+        assert summary["problems"][0]["dual_gap"] == model.dual_gap_[0]
 
     def test_one_member_is_no_ensemble(self):
         summary = summarise(ERMClassifier(1).fit(*binary_data()))
-        assert summary.note == ""
-        assert summary.members[0].number == 0
+        assert summary["note"] == ""
+        assert summary["by_member"][0]["member"] == 0
 
     def test_several_classes(self, voters):
         model = voters[0]
         summary = summarise(model)
-        for member in summary.members:
-            assert member.n_features == model.supports_[member.number].sum()
-            sizes = [weight for _, weight in member.strongest]
+        for member in summary["by_member"]:
+            assert member["features_used"] == model.supports_[member["member"]].sum()
+            sizes = list(member["largest_weights"].values())
             assert sizes == sorted(sizes, reverse=True)
             assert min(sizes) > 0
 

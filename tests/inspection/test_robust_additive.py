@@ -64,4 +64,4 @@ def test_report(model, y):
     assert "The members" not in page
     assert page.count("against") >= len(model.points_)
     assert "The fit" in model_report(model)
-    assert [problem.gap for problem in summarise(model).problems] == model.dual_gap_.tolist()
+    assert [problem["dual_gap"] for problem in summarise(model)["problems"]] == model.dual_gap_.tolist()

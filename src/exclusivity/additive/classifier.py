@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from exclusivity._errors import ParameterError
@@ -45,27 +44,28 @@ from exclusivity.classifier._validation import (
 )
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
+from exclusivity.tables._checks import (
+    categorical_places,
+    check_table,
+    column_place,
+    describe_odd_cells,
+    group_labels,
+    monotone_signs,
+    number_labels,
+    warn_of_changes,
+    warn_of_table,
+)
 from exclusivity.tables._codes import READERS, missing_in
 from exclusivity.tables._columns import (
     ColumnTable,
     DictionaryColumn,
     as_array,
     column_of,
-    frame_package,
     join_columns,
-    match_columns,
     missing,
     odd_cells,
     read_column,
 )
-from exclusivity.tables._parameters import (
-    categorical_places,
-    column_place,
-    group_labels,
-    monotone_signs,
-    number_labels,
-)
-from exclusivity.tables._warnings import describe_odd_cells, warn_of_changes, warn_of_table
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),
@@ -458,16 +458,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """Return rows as a frame or an array; for a prediction as columns, with a warning of odd ones."""
-        remarks: list[str] = []
-        if frame_package(X) is None:
-            X = X if hasattr(X, "dtype") else as_array(X)
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=False)
-        elif not reset and hasattr(self, "feature_names_in_"):
-            X, remarks = match_columns(X, self._names())
-        else:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        if 0 in X.shape:
-            raise ValueError(f"Found a table of shape {X.shape}; expected at least one row and one column.")
+        X, remarks = check_table(self, X, reset=reset)
         if reset:
             return X
         columns = [column_of(X, place) for place in range(X.shape[1])]

@@ -61,7 +61,7 @@ def radii_of(loaded: models.Loaded, X: Any, threats: Any = None) -> Any:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, certify, report."""
-    from exclusivity.inspection.scores import scores_of
+    from exclusivity.inspection.summary import scores_of
 
     loaded = models.load(args.model)
     rows = loaded.rows(args.data, args, wants_labels=None)

@@ -47,7 +47,7 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, compare."""
-    from exclusivity.inspection.scores import scores_of
+    from exclusivity.inspection.summary import scores_of
 
     if not 0 <= args.false_positives < 1:
         raise UsageError("--false-positives must be a share from 0 to 1, such as 0.01.")
@@ -153,7 +153,7 @@ def describe_constant(constant: dict[str, Any]) -> str:
 
 def warn_of_constant(scores: dict[str, Any], classifier: Any) -> None:
     """Warn if a model hardly beats a constant, and say what to change."""
-    from exclusivity.inspection.scores import caution
+    from exclusivity.inspection.summary import caution
 
     found = caution(scores)
     if not found:

@@ -141,7 +141,7 @@ def _out_of_sample(
 
 
 def _scores(y: Any, predicted: Any) -> dict[str, Any]:
-    from exclusivity.inspection.scores import scores_of
+    from exclusivity.inspection.summary import scores_of
 
     scores = scores_of(y, predicted)
     return {key: scores[key] for key in ("rows", "accuracy", "balanced_accuracy", "constant")}

@@ -58,7 +58,7 @@ class Loaded:
 
     def ask(self, X: Any, question: Any) -> Any:
         """Ask the model about some rows at a time."""
-        from exclusivity.inspection.batches import by_batches
+        from exclusivity.inspection.summary import by_batches
 
         return by_batches(self.model, X, question)
 

@@ -88,10 +88,10 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
     check_target(data.names, target, np.unique(y), len(y), source.title)
     warn_of_row_names(X, titles)
     if is_table:
-        from exclusivity.tables._warnings import LEAK, columns_that_determine
+        from exclusivity.tables._checks import columns_that_determine, doubt_of_leak
 
         for title, how in columns_that_determine(X, X.columns, y):
-            _warn(LEAK.format(repr(title), how))
+            _warn(doubt_of_leak(str(title), how))
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
         return data

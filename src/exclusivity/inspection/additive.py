@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from exclusivity._text import printable
 from exclusivity._typing import Floats, Ints
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
-from exclusivity.inspection.batches import by_batches
+from exclusivity.inspection.summary import by_batches
 from exclusivity.tables._codes import (
     MISSING,
     RARE,
@@ -79,11 +78,6 @@ class Panel:
     data: Ints | None = None
     member: int | None = None
     reach: tuple[float, float] | None = None
-
-    @property
-    def is_curve(self) -> bool:
-        """Say whether the column holds numbers."""
-        return not isinstance(self.places, list)
 
 
 class AdditiveDisplay(drawing.Display):
@@ -161,7 +155,7 @@ class AdditiveDisplay(drawing.Display):
         if isinstance(estimator, RobustAdditiveClassifier):
             check_is_fitted(estimator)
             drawing.check_number("problem", problem, len(estimator.points_))
-            panels, title = _level_panels(estimator, problem, X), duel_names(estimator)[problem]
+            panels, title = _level_panels(estimator, problem, X), drawing.duel_names(estimator)[problem]
         else:
             fitted = drawing.last_step(estimator, "components_")
             if not is_additive(estimator):
@@ -225,31 +219,32 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
 
         def ask(part: Any) -> Floats:
             rows: Any = np.zeros((len(part), len(weights)))
-            rows[:, outputs] = assemble_dense([code], [part], len(part), np.float64)
+            rows[:, outputs] = assemble_dense([(code, part)], len(part), np.float64)
             for step in steps:
                 rows = np.asarray(step.transform(rows))
             return np.asarray(rows[:, outputs] @ weights[outputs])
 
         return by_batches(model, values, ask)
 
-    panels = []
-    for number, title, part, code, outputs in _codes(model[0]):
-        values = None
-        if X is not None:
-            values = READERS[model[0].columns_[number].kind](column_of(X, number))
-            values = values if part is None else values[part]
-        users = np.flatnonzero(supports[:, outputs].any(axis=1))
-        member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
-        make = _curve if isinstance(code, NumberCode) else _bars
-        found = make(code, partial(contribution, code, outputs), values)
-        panels.append(Panel(title, *found, member=member))
+    panels, end = [], 0
+    for number, column in enumerate(model[0].columns_):
+        start, end = end, end + column.width
+        if column.code is None:
+            continue
+        read: Any = None if X is None else READERS[column.kind](column_of(X, number))
+        is_date = isinstance(column.code, DateCode)
+        parts: Any = column.code.parts if is_date else [("", column.code)]
+        for part, code in parts:
+            outputs = slice(start, start + code.width)
+            start = outputs.stop
+            users = np.flatnonzero(supports[:, outputs].any(axis=1))
+            member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
+            make = _curve if isinstance(code, NumberCode) else _bars
+            values = read[part] if is_date and read is not None else read
+            found = make(code, partial(contribution, code, outputs), values)
+            title = f"{column.name}: {part}" if is_date else column.name
+            panels.append(Panel(title, *found, member=member))
     return panels
-
-
-def duel_names(model: RobustAdditiveClassifier) -> list[str]:
-    """Return the name of each duel of two classes; positive scores are for the first that is named."""
-    labels = [drawing.cut(str(label)) for label in model.classes_]
-    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
 
 
 def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list[Panel]:
@@ -287,18 +282,6 @@ def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list
     return panels
 
 
-def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, slice]]:
-    """Yield number, title, part of a date, code and output columns of every column that is used."""
-    end = 0
-    for number, column in enumerate(encoder.columns_):
-        start, end = end, end + column.width
-        parts: list[tuple[str | None, Any]] = [] if column.code is None else [(None, column.code)]
-        for part, code in column.code.parts if isinstance(column.code, DateCode) else parts:
-            title = column.name if part is None else f"{column.name}: {part}"
-            yield number, title, part, code, slice(start, start + code.width)
-            start += code.width
-
-
 _Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
 
 
@@ -324,8 +307,8 @@ def _bars(code: LevelCode | MissingCode, score: Callable[[Any], Floats], values:
     if isinstance(code, LevelCode):
         names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_missing else [])]
         if values is not None:  # categories that were not seen in training are not counted
-            ready: Any = code.ready(values)
-            count = np.bincount(ready + 1, minlength=len(names) + 1)[1:]
+            ((_, places),) = code.leaves(values)
+            count = np.bincount(places + 1, minlength=len(names) + 1)[1:]
         added = score(np.arange(len(names)))
     else:
         names = [_NO_VALUE, "a value"]
@@ -346,7 +329,7 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
     if panel.reach is not None:
         ax.axhspan(*panel.reach, color=colour, alpha=0.08, linewidth=0)
-    if panel.is_curve:
+    if not isinstance(panel.places, list):
         places = np.asarray(panel.places)
         ax.plot(places, panel.effect, color=colour)
         ax.locator_params(axis="x", nbins=4)
@@ -378,15 +361,8 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
 def _most_important(panel: Panel) -> Ints:
     """Return the categories with the largest effects: numbers in their order, then the others in theirs."""
     shown = np.sort(np.argsort(-np.abs(panel.effect), kind="stable")[:_MOST_CATEGORIES])
-
-    def key(place: int) -> float:
-        try:
-            number = float(panel.places[place])
-        except ValueError:
-            return np.inf
-        return number if np.isfinite(number) else np.inf
-
-    return np.array(sorted(shown.tolist(), key=key), dtype=np.intp)
+    numbers = as_numbers(np.array(panel.places, dtype=object)[shown])
+    return np.asarray(shown[np.argsort(np.where(np.isfinite(numbers), numbers, np.inf), kind="stable")])
 
 
 def _abbreviate(names: list[str], width: int) -> list[str]:

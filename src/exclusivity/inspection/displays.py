@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
-from exclusivity.robustness.certificates import certified_accuracy_curve, certify
+from exclusivity.robustness.certificates import certified_accuracy, certified_accuracy_curve, certify
 from exclusivity.solvers import History
 
 if TYPE_CHECKING:
@@ -369,10 +369,17 @@ class PathDisplay(drawing.Display):
         ax = self.ax_
         drawing.tidy(ax)
         order = np.argsort(self.Cs)
-        if self.scores is not None:
-            self._plot_scores(ax, self.Cs[order], self.scores[:, order])
-        elif self.coefs is not None:
+        if self.coefs is not None:
             self._plot_coefs(ax, self.Cs[order], self.coefs[order])
+        elif self.scores is not None:
+            mean, spread = self.scores.mean(axis=0)[order], self.scores.std(axis=0)[order]
+            n_folds, colour = len(self.scores), drawing.COLOURS[0]
+            label = f"mean of {n_folds} folds"
+            ax.plot(self.Cs[order], mean, color=colour, marker="o", markersize=3.5, label=label)
+            if n_folds > 1:
+                style: Any = {"alpha": 0.15, "linewidth": 0, "label": "± 1 standard deviation"}
+                ax.fill_between(self.Cs[order], mean - spread, mean + spread, color=colour, **style)
+            ax.set_ylabel(self.score_name)
         ax.set(xscale="log", xlabel="C")
         if self.best_C is not None:
             label = f"C = {self.best_C:.3g}"
@@ -381,14 +388,6 @@ class PathDisplay(drawing.Display):
             drawing.legend(ax, outside=self.coefs is not None)
         if self.title is not None:
             drawing.title(ax, self.title)
-
-    def _plot_scores(self, ax: Axes, Cs: Floats, scores: Floats) -> None:
-        mean, spread, colour = scores.mean(axis=0), scores.std(axis=0), drawing.COLOURS[0]
-        ax.plot(Cs, mean, color=colour, marker="o", markersize=3.5, label=f"mean of {len(scores)} folds")
-        if len(scores) > 1:
-            style: Any = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": "± 1 standard deviation"}
-            ax.fill_between(Cs, mean - spread, mean + spread, **style)
-        ax.set_ylabel(self.score_name)
 
     def _plot_coefs(self, ax: Axes, Cs: Floats, coefs: Floats) -> None:
         names = self.feature_names or [f"feature {j}" for j in range(coefs.shape[1])]
@@ -509,10 +508,8 @@ class CertifiedAccuracyDisplay(drawing.Display):
         """
         curve = certified_accuracy_curve(radii, y_true, y_pred, max_radius=max_radius, balanced=balanced)
         # With a radius of zero for every row, ties included, certified accuracy is plain accuracy.
-        plain = certified_accuracy_curve(
-            np.zeros(len(np.asarray(radii)), dtype=int), y_true, y_pred, max_radius=0, balanced=balanced
-        )
-        display = cls(curve, balanced=balanced, accuracy=float(plain[0]), name=name)
+        accuracy = certified_accuracy(np.zeros_like(radii), y_true, y_pred, balanced=balanced)
+        display = cls(curve, balanced=balanced, accuracy=accuracy, name=name)
         return display.plot(ax) if plot else display
 
     def _draw(self) -> None:

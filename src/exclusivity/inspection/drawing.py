@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -43,8 +44,15 @@ class Display:
         -------
         display : Display
         """
-        self.ax_, self._is_own = (new_figure(self.size).subplots(), True) if ax is None else (ax, False)
-        self.figure_ = self.ax_.figure
+        self._is_own = ax is None
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
+            except ImportError as error:
+                message = 'Displays need matplotlib: pip install "exclusivity[plot]".'
+                raise ImportError(message) from error
+            ax = plt.figure(figsize=self.size, layout="constrained").subplots()
+        self.ax_, self.figure_ = ax, ax.figure
         self._draw()
         return self
 
@@ -62,15 +70,6 @@ class Display:
             self.ax_.remove()
         self.ax_.set_axis_off()
         return figure.add_subfigure(place)
-
-
-def new_figure(size: tuple[float, float]) -> Any:
-    """Return a new figure of a size in inches."""
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
-    except ImportError as error:
-        raise ImportError('Displays need matplotlib: pip install "exclusivity[plot]".') from error
-    return plt.figure(figsize=size, layout="constrained")
 
 
 def literal(text: object) -> str:
@@ -138,7 +137,13 @@ def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
         return [f"{labels[1]} against {labels[0]}"]
     if multi_class == "ovr":
         return [f"{label} against the rest" for label in labels]
-    return [f"{a} against {b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+    return [" against ".join(pair) for pair in combinations(labels, 2)]
+
+
+def duel_names(model: BaseEstimator) -> list[str]:
+    """Return the name of each duel of two classes; positive scores are for the first that is named."""
+    labels = [cut(str(label)) for label in model.classes_]
+    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
 
 
 def history_names(fitted: BaseEstimator) -> list[str]:

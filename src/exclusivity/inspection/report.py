@@ -20,15 +20,13 @@ from exclusivity._typing import Matrix
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay, is_additive
-from exclusivity.inspection.batches import by_batches
 from exclusivity.inspection.displays import (
     CertifiedAccuracyDisplay,
     ComponentsDisplay,
     ConvergenceDisplay,
     PathDisplay,
 )
-from exclusivity.inspection.scores import caution, scores_of
-from exclusivity.inspection.summary import ModelSummary, summarise
+from exclusivity.inspection.summary import by_batches, caution, scores_of, summarise
 from exclusivity.robustness import certify
 
 # Limits of tables, and of plots: beyond them a plot is megabytes in which nothing can be seen.
@@ -98,16 +96,19 @@ def model_report(
         ("members", "The members", _members(summary, model, feature_names)),
         ("quality", "Predictions", "" if scores is None else _quality(scores)),
     ]
-    if scores is not None and summary.parameters.get("voting") != "soft":
+    if scores is not None and summary["parameters"].get("voting") != "soft":
         radii = by_batches(model, X, lambda rows: certify(model, rows))
         sections.append(("certificates", "When features break", _certificates(radii, y, predicted)))
-    if summary.kind == "ERMClassifierCV":
+    if summary["kind"] == "ERMClassifierCV":
         figure = _figure(
             "path", _SIZE, partial(PathDisplay.from_estimator, model), "Scores on held-out rows."
         )
         sections.append(("path", "The choice of C", figure))
     sections.append(("training", "The fit", _training(summary, fitted)))
-    sections.append(("parameters", "Parameters", _parameters(summary)))
+    values = ((name, repr(value)) for name, value in summary["parameters"].items())
+    rows = [(name, value if len(value) <= 200 else f"{value[:200]}...") for name, value in values]
+    listing = _table(["parameter", "value"], rows, f"Parameters of {summary['kind']}.")
+    sections.append(("parameters", "Parameters", f'<div class="parameters">{listing}</div>'))
     body = "".join(
         f'<section id="{anchor}"><h2>{heading}</h2>{html}</section>'
         for anchor, heading, html in sections
@@ -118,12 +119,16 @@ def model_report(
     return page.substitute(version=_text(__version__), title=_text(title), content=content)
 
 
-def _head(summary: ModelSummary, scores: dict[str, Any] | None) -> str:
-    chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
-    before = f" after {', '.join(summary.steps)}" if summary.steps else ""
-    facts: list[tuple[object, str]] = [(summary.n_members, "members")] if summary.n_members else []
-    facts.append((summary.n_features, "features" if summary.n_members else "columns"))
-    facts.append((len(summary.classes), "classes"))
+def _head(summary: dict[str, Any], scores: dict[str, Any] | None) -> str:
+    what = summary["kind"]
+    if summary.get("chosen_C") is not None:
+        what += f" that chose C = {summary['chosen_C']:.4g}"
+    if summary.get("steps"):
+        what += f" after {', '.join(summary['steps'])}"
+    facts: list[tuple[object, str]] = [(summary["features"], "columns")]
+    if "members" in summary:
+        facts = [(summary["members"], "members"), (summary["features"], "features")]
+    facts.append((len(summary["classes"]), "classes"))
     warning = ""
     if scores is not None:
         constant, warning = scores["constant"], caution(scores)
@@ -137,20 +142,20 @@ def _head(summary: ModelSummary, scores: dict[str, Any] | None) -> str:
     if warning:
         warning = f"In these rows {warning} Fit with class_weight='balanced', or choose another C."
     items = "".join(f"<li><b>{_text(number)}</b>{_text(word)}</li>" for number, word in facts)
-    counts = f'{_paragraph(summary.kind + chosen + before)}<ul class="counts">{items}</ul>'
+    counts = f'{_paragraph(what)}<ul class="counts">{items}</ul>'
     return counts + (_paragraph(warning, "bad") if warning else "") + _convergence_verdict(summary)
 
 
-def _convergence_verdict(summary: ModelSummary) -> str:
-    failed = [problem.name for problem in summary.problems if not problem.converged]
+def _convergence_verdict(summary: dict[str, Any]) -> str:
+    failed = [problem["name"] for problem in summary["problems"] if not problem["converged"]]
     if failed:
         names = ", ".join(failed[:5])
         return _paragraph(f"Not converged: {names}. Raise max_iter, or scale the features.", "bad")
-    gaps = [problem.gap for problem in summary.problems]
+    gaps = [problem["dual_gap"] for problem in summary["problems"]]
     if np.all(np.isnan(gaps)):
         return _paragraph("Converged. Above exclusivity 1 there is no bound on the distance to the optimum.")
     proof = f"Converged: proven to be within {np.nanmax(gaps):.1e} (relative) of the optimum, and asked for "
-    return _paragraph(f"{proof}{summary.parameters['tol']:g}.")
+    return _paragraph(f"{proof}{summary['parameters']['tol']:g}.")
 
 
 def _columns(model: Any, X: object) -> str:
@@ -172,26 +177,27 @@ def _columns(model: Any, X: object) -> str:
     return html
 
 
-def _members(summary: ModelSummary, model: Any, feature_names: object) -> str:
-    if not summary.members:
+def _members(summary: dict[str, Any], model: Any, feature_names: object) -> str:
+    if "by_member" not in summary:
         return ""
     fitted = drawing.last_step(model, "components_")
     names = drawing.feature_names(model, feature_names)
-    are_shared = summary.members_are_equal and summary.n_members > 1
-    notes = f'<p class="callout"><b>{_text(summary.note)}.</b></p>' if summary.note else ""
-    notes += _paragraph(_WHY_EQUAL) if are_shared else ""
+    members = summary["by_member"]
+    notes = f'<p class="callout"><b>{_text(summary["note"])}.</b></p>' if summary["note"] else ""
+    notes += _paragraph(_WHY_EQUAL) if members[0]["member"] == "all" else ""
     rows = [
         [
-            "all" if are_shared else member.number,
-            member.n_features,
-            ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest) or "abstains",
+            member["member"],
+            member["features_used"],
+            ", ".join(f"{name} ({weight:+.3g})" for name, weight in member["largest_weights"].items())
+            or "abstains",
         ]
-        for member in summary.members[:_MOST_MEMBERS]
+        for member in members[:_MOST_MEMBERS]
     ]
     caption = "Features of the members, the largest weights first"
-    if len(summary.members) > _MOST_MEMBERS:
-        caption += f"; the first {_MOST_MEMBERS} of {summary.n_members} members"
-    caption += ". Weights are those of scaled features." if summary.steps else "."
+    if len(members) > _MOST_MEMBERS:
+        caption += f"; the first {_MOST_MEMBERS} of {summary['members']} members"
+    caption += ". Weights are those of scaled features." if summary["steps"] else "."
     listing = _table(["member", "features", "largest weights"], rows, caption)
     return f'{notes}{_heat_maps(fitted, names)}<div class="wrapped">{listing}</div>'
 
@@ -255,18 +261,18 @@ def _certificates(radii: Any, y: Any, predicted: Any) -> str:
     return f'<div class="gallery">{_figure("certified", _SIZE, plot, caption)}<div>{listing}</div></div>'
 
 
-def _training(summary: ModelSummary, fitted: Any) -> str:
+def _training(summary: dict[str, Any], fitted: Any) -> str:
     rows = [
         [
-            problem.name,
-            problem.n_iter,
-            f"{problem.objective:.6g}",
-            "no bound" if np.isnan(problem.gap) else f"{problem.gap:.1e}",
-            "yes" if problem.converged else "NO",
+            problem["name"],
+            problem["iterations"],
+            f"{problem['objective']:.6g}",
+            "no bound" if np.isnan(problem["dual_gap"]) else f"{problem['dual_gap']:.1e}",
+            "yes" if problem["converged"] else "NO",
         ]
-        for problem in summary.problems[:_MOST_PROBLEMS]
+        for problem in summary["problems"][:_MOST_PROBLEMS]
     ]
-    more = len(summary.problems) - _MOST_PROBLEMS
+    more = len(summary["problems"]) - _MOST_PROBLEMS
     ended = "How each binary problem ended" + (f"; {more} more are left out." if more > 0 else ".")
     header = ["problem", "iterations", "objective", "duality gap", "converged"]
     if not hasattr(fitted, "history_"):
@@ -277,13 +283,6 @@ def _training(summary: ModelSummary, fitted: Any) -> str:
     caption = "Objective and, where it is known, relative duality gap at every iteration"
     caption += f"; {len(names) - n_drawn} problems are not drawn." if n_drawn < len(names) else "."
     return _table(header, rows, ended) + _figure("convergence", shown.size, shown.plot, caption)
-
-
-def _parameters(summary: ModelSummary) -> str:
-    values = {name: repr(value) for name, value in summary.parameters.items()}
-    rows = [[name, value if len(value) <= 200 else f"{value[:200]}..."] for name, value in values.items()]
-    listing = _table(["parameter", "value"], rows, f"Parameters of {summary.kind}.")
-    return f'<div class="parameters">{listing}</div>'
 
 
 def _text(value: object) -> str:
@@ -302,10 +301,10 @@ def _figure(
     name: str, size: tuple[float, float], plot: Callable[..., object], caption: str, *, wide: bool = False
 ) -> str:
     """Return a plot with its caption; a wide one scrolls on a small screen, and is not enlarged much."""
-    svg = _draw(name, size, plot)
-    shown = f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
-    if svg is None:
-        shown = '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    shown = '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    if find_spec("matplotlib") is not None:
+        svg = _draw(name, size, plot)
+        shown = f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
     html = f"<figure>{shown}<figcaption>{_text(caption)}</figcaption></figure>"
     return f'<div class="wide" style="--natural: {83 * size[0]:.0f}px">{html}</div>' if wide else html
 
@@ -324,10 +323,8 @@ def _table(header: Sequence[str], rows: Iterable[Iterable[object]], caption: str
     )
 
 
-def _draw(name: str, size: tuple[float, float], plot: Callable[..., object]) -> str | None:
-    """Return what ``plot`` draws on an axes, as an SVG element; None without matplotlib."""
-    if find_spec("matplotlib") is None:
-        return None
+def _draw(name: str, size: tuple[float, float], plot: Callable[..., object]) -> str:
+    """Return what ``plot`` draws on an axes, as an SVG element."""
     import matplotlib as mpl  # noqa: PLC0415 -- optional
     from matplotlib.figure import Figure  # noqa: PLC0415
 

@@ -23,10 +23,10 @@ from exclusivity.additive.levels import ColumnLevels
 from exclusivity.additive.threats import KINDS as THREAT_KINDS, check_threats
 from exclusivity.io import _model_values as field
 from exclusivity.io._model_values import MAX_PARTS, Kind, Refusal, Rules, pack_params, refusing
+from exclusivity.tables._checks import categorical_places
 from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
 from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
 from exclusivity.tables._encoder import TableColumn, TableEncoder, output_sources
-from exclusivity.tables._parameters import categorical_places
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
 NOTATIONS = field.ruled(

@@ -8,13 +8,12 @@ from math import comb
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._validation import check_number, group_codes
-from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import group_supports
-from exclusivity.voting.rules import RULES
+from exclusivity.voting.preferences import pair_tallies
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -99,7 +98,7 @@ def attack(
     1.0
     """
     check_is_fitted(estimator)
-    rows = finite_numbers(X, "X")
+    rows = check_array(X, dtype=np.float64, input_name="X")
     if feature_groups is None and hasattr(estimator, "groups_"):
         groups: Ints = estimator.groups_
     else:
@@ -110,7 +109,7 @@ def attack(
         raise ValueError(
             f"n_features={n_features}, but there are only {n_groups} features (groups) to change."
         )
-    base = rows if reference is None else finite_numbers(reference, "reference")
+    base = rows if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
     adversary = _Adversary(estimator, groups, size * base.std(axis=0), max_sets)
     n_moves = max(2 * n_groups, int(adversary.supports.sum()))
     step = max(1, _BLOCK_NUMBERS // (n_moves * rows.shape[1]))
@@ -136,9 +135,6 @@ class _Adversary:
             self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
             self.supports = group_supports(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
-        # Under other rules than most votes the lead is how many changes it takes.
-        is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]
-        self.counts_changes = not is_plurality
 
     def run(self, X: Floats, budget: int) -> tuple[Floats, Bools]:
         """Return attacked rows and the groups that were changed, for the most promising target class."""
@@ -147,7 +143,14 @@ class _Adversary:
         least = self.lead(X, winners)
         for shift in range(1, self.n_classes):
             targets = (winners + shift) % self.n_classes
-            tried, changed = self._towards(X, winners, targets, budget)
+            groups, steps = self._moves(X, targets)
+            counts = np.bincount(groups, minlength=1)
+            n_movable = int(np.count_nonzero(counts))
+            n_moved = min(budget, n_movable)
+            if comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved <= self.max_sets:
+                tried, changed = self._exhaustive(X, winners, targets, groups, steps, n_moved)
+            else:
+                tried, changed = self._greedy(X, winners, targets, budget)
             lead = self.lead(tried, winners)
             better = lead < least
             best[better], touched[better], least[better] = tried[better], changed[better], lead[better]
@@ -157,27 +160,27 @@ class _Adversary:
         """Return whether another class could win as well, if the right ties were broken for it."""
         if not self.counts_votes:
             return np.zeros(len(X), dtype=bool)
-        if not self.counts_changes:
-            return np.asarray(self.lead(X, winners) <= 0)
         changes = self._min_changes(X)
         changes[np.arange(len(X)), winners] = 1
         return np.asarray((changes == 0).any(axis=1))
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._standing(X, winners) if self.counts_changes else self._scores(X)
-        rows = np.arange(len(X))
+        scores, rows = self._scores(X, winners), np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
             return np.asarray(own - scores[rows, targets])
         scores[rows, winners] = -np.inf
         return np.asarray(own - scores.max(axis=1))
 
-    def _scores(self, X: Floats) -> Floats:
-        """Return one score per class."""
+    def _scores(self, X: Floats, winners: Ints) -> Floats:
+        """Return one score per class: minus the changes it needs to win where votes count, then votes."""
         if self.counts_votes:
             votes = self._votes(X)[:, self.supports.any(axis=1)]
-            return np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1).astype(float)
+            counts = np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1)
+            standing: Floats = counts / (4.0 * max(votes.shape[1], 1)) - self._min_changes(X)
+            standing[np.arange(len(X)), winners] = 0.0
+            return standing
         for method in ("decision_function", "predict_proba"):
             if hasattr(self.estimator, method):
                 scores = np.asarray(getattr(self.estimator, method)(X), dtype=float)
@@ -186,30 +189,12 @@ class _Adversary:
             np.asarray(self.estimator.predict(X))[:, None] == self.estimator.classes_, dtype=float
         )
 
-    def _standing(self, X: Floats, winners: Ints) -> Floats:
-        """Return minus the changes that each class needs to win; of equals more votes are nearer."""
-        votes = self._scores(X)
-        standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
-        standing -= self._min_changes(X)
-        standing[np.arange(len(X)), winners] = 0.0
-        return standing
-
     def _min_changes(self, X: Floats) -> Ints:
         return np.concatenate(list(self.ensemble.min_changes(X)))
 
     def _votes(self, X: Floats) -> Ints:
         labels = self.estimator.component_predict(X)[:, : len(self.supports)]
         return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
-
-    def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
-        groups, steps = self._moves(X, targets)
-        counts = np.bincount(groups, minlength=1)
-        n_movable = int(np.count_nonzero(counts))
-        n_moved = min(budget, n_movable)
-        n_sets = comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved
-        if n_sets <= self.max_sets:
-            return self._exhaustive(X, winners, targets, groups, steps, n_moved)
-        return self._greedy(X, winners, targets, budget)
 
     def _moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
         """Return groups and steps: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
@@ -276,14 +261,11 @@ class _Adversary:
 
 def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:
     """Return gradients (n_classes, n_members, n_columns) and offsets of the first members' scores."""
-    weights = np.asarray(estimator.components_[:, :n_members], dtype=float)
-    offsets = np.asarray(estimator.component_intercepts_[:, :n_members], dtype=float)
+    offsets = estimator.component_intercepts_[:, :n_members, None]
+    scores = np.concatenate([estimator.components_[:, :n_members], offsets], axis=2, dtype=float)
     n_classes = len(estimator.classes_)
     if n_classes == 2:
-        return np.concatenate([-weights, weights]), np.concatenate([-offsets, offsets])
-    if estimator.multi_class_ == "ovr":
-        return weights, offsets
-    signs = np.zeros((n_classes, len(weights)))
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        signs[i, pair], signs[j, pair] = 1.0, -1.0
-    return np.tensordot(signs, weights, axes=1), signs @ offsets
+        scores = np.concatenate([-scores, scores])
+    elif estimator.multi_class_ == "ovo":
+        scores = pair_tallies(scores.transpose(2, 0, 1), n_classes)[1].transpose(1, 2, 0)
+    return scores[..., :-1], scores[..., -1]

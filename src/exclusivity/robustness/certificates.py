@@ -231,8 +231,7 @@ def certified_accuracy(
     0.25
     """
     check_number({"r": r}, "r", least=0, integer=True)
-    is_safe = _is_right(radii, y_true, y_pred) & (np.asarray(radii) >= r)
-    return _mean(is_safe, np.asarray(y_true), balanced)
+    return float(certified_accuracy_curve(radii, y_true, y_pred, max_radius=r, balanced=balanced)[r])
 
 
 def certified_accuracy_curve(
@@ -267,15 +266,26 @@ def certified_accuracy_curve(
     >>> certified_accuracy_curve([2, 0, 1, -1], ["a", "a", "b", "b"], ["a", "a", "a", "b"])
     array([0.5 , 0.25, 0.25, 0.  ])
     """
-    radii = np.asarray(radii)
+    radii, y_true, y_pred = map(np.asarray, (radii, y_true, y_pred))
+    shapes = [values.shape for values in (radii, y_true, y_pred)]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or shapes[0] == (0,):
+        raise ValueError(
+            "radii, y_true and y_pred must be one-dimensional and of the same length, at least 1; got shapes "
+            f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
+        )
+    if not np.issubdtype(radii.dtype, np.integer):
+        raise TypeError(f"radii must be integers, as certify gives them; got {radii.dtype}.")
     if max_radius is None:
-        max_radius = int(radii.max(initial=-1)) + 1
+        max_radius = int(radii.max()) + 1
     check_number({"max_radius": max_radius}, "max_radius", least=0, integer=True)
-    right, labels = _is_right(radii, y_true, y_pred), np.asarray(y_true)
+    is_right = np.asarray(y_true == y_pred)
+    labels = y_true if balanced else np.zeros(len(radii))
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     # It changes at radii of rows only, and there may be far fewer of them than radii.
     steps = np.unique(np.clip(radii, -1, max_radius))
-    values = np.array([*(_mean(right & (radii >= r), labels, balanced) for r in steps), 0.0])
-    return np.asarray(values[np.searchsorted(steps, np.arange(max_radius + 1))])
+    counts = (np.bincount(codes[is_right & (radii >= r)], minlength=len(sizes)) for r in steps)
+    shares = np.array([*(np.mean(count / sizes) for count in counts), 0.0])
+    return np.asarray(shares[np.searchsorted(steps, np.arange(max_radius + 1))])
 
 
 def certified_accuracy_scorer(r: int, *, balanced: bool = True) -> Callable[..., float]:
@@ -315,25 +325,6 @@ def certified_accuracy_scorer(r: int, *, balanced: bool = True) -> Callable[...,
 
 def _certified_score(estimator: BaseEstimator, X: Matrix, y: ArrayLike, *, r: int, balanced: bool) -> float:
     return certified_accuracy(certify(estimator, X), y, estimator.predict(X), r, balanced=balanced)
-
-
-def _is_right(radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike) -> Bools:
-    shapes = [np.shape(values) for values in (radii, y_true, y_pred)]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or shapes[0] == (0,):
-        raise ValueError(
-            "radii, y_true and y_pred must be one-dimensional and of the same length, at least 1; got shapes "
-            f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
-        )
-    if not np.issubdtype(np.asarray(radii).dtype, np.integer):
-        raise TypeError(f"radii must be integers, as certify gives them; got {np.asarray(radii).dtype}.")
-    return np.asarray(np.asarray(y_true) == np.asarray(y_pred))
-
-
-def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
-    if not balanced:
-        return float(is_safe.mean())
-    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    return float(np.mean(np.bincount(codes[is_safe], minlength=len(sizes)) / sizes))
 
 
 def voting_ensemble(estimator: BaseEstimator, voting: str | None = None) -> VotingEnsemble:

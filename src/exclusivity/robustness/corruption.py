@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from exclusivity._typing import Floats, Matrix, RandomState
 from exclusivity.classifier._validation import check_choice, check_number, group_codes
@@ -62,8 +61,8 @@ def corrupt(
     >>> corrupt(np.zeros((2, 4)), 1, reference=np.eye(4), size=10, random_state=0).round(1).tolist()
     [[0.0, 0.0, 0.0, 4.3], [-4.3, 0.0, 0.0, 0.0]]
     """
-    values = finite_numbers(X, "X")
-    base = values if reference is None else finite_numbers(reference, "reference")
+    values = check_array(X, dtype=np.float64, input_name="X")
+    base = values if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
     if base.shape[1] != values.shape[1]:
         raise ValueError(f"reference has {base.shape[1]} columns and X has {values.shape[1]}.")
     check_choice({"kind": kind}, "kind", KINDS)
@@ -163,21 +162,6 @@ def corruption_curve(
 
     scores = np.array([[[one(kind, k, seed) for seed in seeds] for k in ks] for kind in kinds])
     return CorruptionCurve(tuple(ks), tuple(kinds), scores)
-
-
-def finite_numbers(X: Matrix, name: str) -> Floats:
-    """Return a float copy of X, or raise an error that names what is wrong with it."""
-    if sparse.issparse(X):
-        raise TypeError(f"{name} is sparse; broken features need dense rows, {name}.toarray().")
-    try:
-        values = np.array(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
-    if values.ndim != 2 or not values.size:
-        raise ValueError(f"{name} must have rows and columns; got shape {values.shape}.")
-    if not np.all(np.isfinite(values)):
-        raise ValueError(f"{name} contains NaN or infinity.")
-    return values
 
 
 def _replacement(kind: str, values: Floats, base: Floats, size: float, rng: np.random.RandomState) -> Floats:

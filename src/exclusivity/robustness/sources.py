@@ -11,6 +11,8 @@ from inspect import getattr_static
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn import feature_selection as selection, preprocessing
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
@@ -126,16 +128,12 @@ def join_groups(groups: Ints, sources: Ints) -> Ints:
     >>> join_groups(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
     array([0, 0, 1, 1])
     """
-    # Every column takes the lowest number among its group and its source until nothing changes any more.
-    numbers = np.arange(len(groups))
-    while True:
-        before = numbers
-        for codes in (groups, sources):
-            lowest = np.full(int(codes.max()) + 1, len(groups))
-            np.minimum.at(lowest, codes, numbers)
-            numbers = lowest[codes]
-        if np.array_equal(numbers, before):
-            return np.unique(numbers, return_inverse=True)[1].astype(np.intp)
+    # A graph of groups and sources with an edge for each column.
+    ends = groups, int(groups.max()) + 1 + sources
+    n_nodes = int(ends[1].max()) + 1
+    graph = sparse.csr_array((np.ones(len(groups)), ends), shape=(n_nodes, n_nodes))
+    components = connected_components(graph, directed=False)[1]
+    return np.asarray(np.unique(components[groups], return_inverse=True)[1], dtype=np.intp)
 
 
 def _identity(transformer: BaseEstimator) -> Ints:
@@ -152,14 +150,7 @@ def _imputed(transformer: BaseEstimator) -> Ints:
     return np.concatenate([kept, transformer.indicator_.features_]).astype(np.intp)
 
 
-def _one_hot(transformer: BaseEstimator) -> Ints:
-    counts = np.array([len(categories) for categories in transformer.categories_])
-    # Not by getattr with a default: the attribute is computed, and an error in there would pass for "none".
-    if transformer.min_frequency is not None or transformer.max_categories is not None:
-        rare = transformer.infrequent_categories_
-        counts -= [0 if names is None else len(names) - 1 for names in rare]
-    if transformer.drop_idx_ is not None:
-        counts -= [int(index is not None) for index in transformer.drop_idx_]
+def _repeated(counts: Sequence[int]) -> Ints:
     return np.repeat(np.arange(len(counts)), counts)
 
 
@@ -175,7 +166,7 @@ def _function(transformer: BaseEstimator) -> Ints:
 def _in_equal_parts(transformer: BaseEstimator) -> Ints:
     # As many columns of each input, one input after the other.
     n_in = transformer.n_features_in_
-    return np.repeat(np.arange(n_in), len(transformer.get_feature_names_out()) // n_in)
+    return _repeated([len(transformer.get_feature_names_out()) // n_in] * n_in)
 
 
 def _powers(transformer: BaseEstimator) -> Ints:
@@ -188,30 +179,22 @@ def _powers(transformer: BaseEstimator) -> Ints:
 def _binned(transformer: BaseEstimator) -> Ints:
     if transformer.encode == "ordinal":
         return _identity(transformer)
-    return np.repeat(np.arange(len(transformer.n_bins_)), transformer.n_bins_)
+    return _repeated(transformer.n_bins_)
 
 
-def _pipeline(pipeline: BaseEstimator, sources: Ints | None = None) -> Ints:
-    for _, step in pipeline.steps:
-        if step is not None and step != "passthrough":
-            sources = _behind(step, sources)
+def _pipeline(pipeline: BaseEstimator) -> Ints:
+    sources: Ints | None = None
+    for step in (step for _, step in pipeline.steps if step is not None and step != "passthrough"):
+        below = column_sources(step)
+        if sources is not None and len(sources) != getattr(step, "n_features_in_", len(sources)):
+            raise ValueError(
+                f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it "
+                f"make {len(sources)}: fit the pipeline as a whole."
+            )
+        sources = below if sources is None else sources[below]
     if sources is None:
         raise ValueError("This Pipeline has no step that tells how many columns there are.")
     return sources
-
-
-def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
-    """Return the input column behind every output column of a step, whose own input has these sources."""
-    if is_exactly(step, (Pipeline,)):
-        return _pipeline(step, sources)
-    n_columns = None if sources is None else len(sources)
-    if n_columns is not None and n_columns != getattr(step, "n_features_in_", n_columns):
-        raise ValueError(
-            f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it "
-            f"make {n_columns}: fit the pipeline as a whole."
-        )
-    below = column_sources(step)
-    return below if sources is None else sources[below]
 
 
 def _union(transformer: BaseEstimator) -> Ints:
@@ -222,29 +205,14 @@ def _union(transformer: BaseEstimator) -> Ints:
 
 
 def _columns(transformer: BaseEstimator) -> Ints:
-    names = list(getattr(transformer, "feature_names_in_", []))
     blocks = transformer.output_indices_
     sources = np.empty(max(block.stop for block in blocks.values()), dtype=np.intp)
-    for name, step, columns in transformer.transformers_:
+    for name, step, _ in transformer.transformers_:
         block = blocks[name]
         if block.stop > block.start:
-            chosen = _numbers(columns, names, transformer.n_features_in_)
+            chosen = np.atleast_1d(transformer._transformer_to_input_indices[name])
             sources[block] = chosen if isinstance(step, str) else chosen[column_sources(step)]
     return sources
-
-
-def _numbers(columns: object, names: Sequence[str], n_columns: int) -> Ints:
-    """Return column numbers from what a ColumnTransformer takes: numbers, names, slices or a mask."""
-    if isinstance(columns, slice):
-        if isinstance(columns.start, str) or isinstance(columns.stop, str):  # the end of names is included
-            first = 0 if columns.start is None else names.index(columns.start)
-            last = n_columns if columns.stop is None else names.index(columns.stop) + 1
-            return np.arange(first, last)
-        return np.arange(n_columns)[columns]
-    listed = np.atleast_1d(np.asarray(columns))
-    if listed.dtype.kind in "UO":
-        return np.array([names.index(name) for name in listed], dtype=np.intp)
-    return np.asarray(np.arange(n_columns)[listed])
 
 
 _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
@@ -255,7 +223,7 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     (_ONE_TO_ONE, _identity),
     ((SimpleImputer,), _imputed),
     ((MissingIndicator,), lambda indicator: np.asarray(indicator.features_, dtype=np.intp)),
-    ((preprocessing.OneHotEncoder,), _one_hot),
+    ((preprocessing.OneHotEncoder,), lambda encoder: _repeated(encoder._n_features_outs)),
     ((preprocessing.KBinsDiscretizer,), _binned),
     ((preprocessing.SplineTransformer, preprocessing.TargetEncoder), _in_equal_parts),
     ((preprocessing.PolynomialFeatures,), _powers),

@@ -2,10 +2,10 @@
 
 A column is read once, by ``READERS``; ``learn_code`` chooses a code from what was read of the training rows.
 A code is plain data: the range and knots of numbers, the texts of categories. It has a ``width``, the number
-of its output columns, and ``slots``: how many of these differ from zero in one row, at most. ``ready`` turns
-what was read into arrays of one entry per row, and ``entries`` gives for some of its rows, slot by slot, the
-output column (one for all rows, or one for each), counted from ``start``, and the value there. At last
-``assemble_dense`` and ``assemble_sparse`` put the entries of all columns together.
+of its output columns, and ``slots``: how many of these differ from zero in one row, at most. ``leaves`` turns
+what was read into arrays of one entry per row, each with a simple code (a date has several), and ``entries``
+of that gives for some rows, slot by slot, the output column (one for all rows, or one for each), counted from
+``start``, and the value there. At last ``assemble_dense`` and ``assemble_sparse`` put all entries together.
 """
 
 from __future__ import annotations
@@ -19,20 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.tables._columns import (
-    Column,
-    ColumnTable,
-    DictionaryColumn,
-    Values,
-    as_dates,
-    as_levels,
-    as_numbers,
-)
+from exclusivity.tables._columns import Column, Values, as_dates, as_levels, as_numbers
 
 Entry = tuple[Ints | int, Floats | Bools]
-Ready = Values | ColumnTable
 
 MOST_VALUES = 1 << 17
 """Values of a column that its quantiles are taken from."""
@@ -50,8 +42,6 @@ PARTS = ("year", "month", "weekday", "hour")
 _ALIASES = (("1", "True"), ("0", "False"), ("True", "1"), ("False", "0"))
 # Standardised values that differ by less are one value: a curve needs room to climb.
 _CLOSEST_KNOTS = 1e-9
-# Up to so many comparisons of all values are quicker than a search for each.
-_FEW_KNOTS = 16
 # A dense table of less than this many bytes is not worth being sparse: dense arithmetic is quicker.
 _LARGE = 1 << 26
 # So many rows, encoded, stay in the processor's cache until all of their columns are written.
@@ -96,8 +86,8 @@ class NumberCode:
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
         part = "ramp" if self.is_ramp else "spline"
-        indicator = [f"{column}={MISSING}"] if self.has_missing else []
-        return [column, *(f"{column}_{part}{j}" for j in range(self._n_parts)), *indicator]
+        curve = (f"{column}_{part}{j}" for j in range(self._n_parts))
+        return [column, *curve, *[f"{column}={MISSING}"] * self.has_missing]
 
     def standardised(self, numbers: Floats) -> Floats:
         """Return numbers as the hats see them; missing values stay NaN."""
@@ -108,9 +98,9 @@ class NumberCode:
         found -= self.mean / self.scale
         return found
 
-    def ready(self, read: Floats) -> Ready:
+    def leaves(self, read: Floats) -> list[Leaf]:
         """Return numbers, NaN where missing."""
-        return read
+        return [(self, read)]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -148,7 +138,7 @@ class LevelCode:
 
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
-        more = ([RARE] if self.rare else []) + ([MISSING] if self.has_missing else [])
+        more = [RARE] * bool(self.rare) + [MISSING] * self.has_missing
         return [f"{column}={level}" for level in (*self.levels, *more)]
 
     @cached_property
@@ -156,18 +146,12 @@ class LevelCode:
         """The output column of every text that has one."""
         return places_of_texts(self.levels, self.rare)
 
-    def places_of(self, levels: Sequence[str]) -> Ints:
-        """Return the output column of every category, -1 for unseen ones; last, that of missing values."""
-        found = [
-            *(self.places.get(level, -1) for level in levels),
-            self.width - 1 if self.has_missing else -1,
-        ]
-        return np.array(found, dtype=np.min_scalar_type(-self.width))
-
-    def ready(self, read: tuple[Ints, list[str]]) -> Ready:
-        """Return numbers of output columns, -1 for none."""
+    def leaves(self, read: tuple[Ints, Sequence[str]]) -> list[Leaf]:
+        """Return numbers of output columns, -1 for unseen categories and for missing values without one."""
         codes, levels = read
-        return self.places_of(levels)[codes]
+        found = [self.places.get(level, -1) for level in levels]
+        found.append(self.width - 1 if self.has_missing else -1)
+        return [(self, np.array(found, dtype=np.min_scalar_type(-self.width))[codes])]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -197,21 +181,12 @@ class DateCode:
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
         found = [name for part, code in self.parts for name in code.names(f"{column}.{part}")]
-        return [*found, *([f"{column}={MISSING}"] if self.has_missing else [])]
+        return found + [f"{column}={MISSING}"] * self.has_missing
 
-    def ready(self, read: dict[str, Any]) -> Ready:
-        """Return the parts, each of them ready, and which rows are missing."""
-        parts: list[Any] = [code.ready(read[part]) for part, code in self.parts]
-        return ColumnTable([*parts, read["missing"]])
-
-    def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
-        """Yield the entries of some rows."""
-        *parts, is_missing = rows.columns
-        for (_, code), values in zip(self.parts, parts, strict=True):
-            yield from code.entries(values, start)
-            start += code.width
-        if self.has_missing:
-            yield start, is_missing
+    def leaves(self, read: dict[str, Any]) -> list[Leaf]:
+        """Return those of the parts, and which rows are missing."""
+        parts = [leaf for part, code in self.parts for leaf in code.leaves(read[part])]
+        return [*parts, (MissingCode(), read["missing"])] if self.has_missing else parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,9 +200,9 @@ class MissingCode:
         """Return the name of the output column."""
         return [f"{column}={MISSING}"]
 
-    def ready(self, read: Any) -> Ready:
+    def leaves(self, read: Any) -> list[Leaf]:
         """Return which rows are missing."""
-        return missing_in(read)
+        return [(self, missing_in(read))]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -245,19 +220,30 @@ def places_of_texts(levels: Sequence[str], rare: Sequence[str]) -> dict[str, int
 
 
 Code = NumberCode | LevelCode | DateCode | MissingCode
+Leaf = tuple[NumberCode | LevelCode | MissingCode, Values]
 
 
 def _read_dates(column: Column) -> dict[str, Any]:
-    """Return the parts of dates, each of them read, and which rows are missing."""
+    """Return year, month, weekday and hours since midnight of dates, and which of them are missing.
+
+    Months and weekdays are read as categories are, as codes of their texts.
+
+    Examples
+    --------
+    >>> found = _read_dates(np.array(["2024-02-29T18:30"], dtype="datetime64[us]"))
+    >>> found["year"], MONTHS[found["month"][0][0]], WEEKDAYS[found["weekday"][0][0]], found["hour"]
+    (array([2024.]), '2', '4', array([18.5]))
+    """
     moments = as_dates(column)
-    parts = date_parts(moments)
-    months, weekdays = (as_levels(parts[name]) for name in ("month", "weekday"))
+    is_missing, days = np.isnat(moments), moments.astype("datetime64[D]")
+    months = days.astype("datetime64[M]").astype(np.int64)
+    weekdays = days.astype(np.int64) + 3  # 1970 began with a Thursday
     return {
-        "year": as_numbers(parts["year"]),
-        "month": months,
-        "weekday": weekdays,
-        "hour": parts["hour"],
-        "missing": np.isnat(moments),
+        "year": np.where(is_missing, np.nan, months // 12 + 1970.0),
+        "month": (np.where(is_missing, -1, months % 12), MONTHS),
+        "weekday": (np.where(is_missing, -1, weekdays % 7), WEEKDAYS),
+        "hour": (moments - days) / np.timedelta64(1, "h"),
+        "missing": is_missing,
     }
 
 
@@ -338,37 +324,11 @@ def _learn_date(read: dict[str, Any], n_knots: int) -> DateCode | None:
             number = _learn_number(read[part], n_knots)
             if number is not None:
                 parts.append((part, replace(number, has_missing=False)))
-        elif len(read[part][1]) > 1:
-            parts.append((part, LevelCode(tuple(sorted(read[part][1], key=int)), (), False)))
+        else:
+            codes, texts = read[part]
+            if len(seen := np.unique(codes[codes >= 0])) > 1:
+                parts.append((part, LevelCode(tuple(texts[each] for each in seen), (), False)))
     return DateCode(tuple(parts), bool(read["missing"].any())) if parts else None
-
-
-def date_parts(moments: Values) -> dict[str, Column]:
-    """Return year, month (1 to 12), weekday (Monday is 1) and hours since midnight.
-
-    Examples
-    --------
-    >>> parts = date_parts(np.array(["2024-02-29T18:30"], dtype="datetime64[us]"))
-    >>> {name: float(as_numbers(part)[0]) for name, part in parts.items()}
-    {'year': 2024.0, 'month': 2.0, 'weekday': 4.0, 'hour': 18.5}
-    """
-    days = moments.astype("datetime64[D]")
-    is_missing = np.isnat(days)
-    known = days[~is_missing]
-    calendar, codes = days, np.arange(len(days))
-    # Months are divisions with leap years, and slow: of every day once, where there are fewer days than rows.
-    if len(known) and int((known.max() - known.min()).astype(np.int64)) < len(days):
-        calendar = np.arange(known.min(), known.max() + np.timedelta64(1, "D"))
-        codes = (days - calendar[0]).astype(np.int64)
-    codes = np.where(is_missing, -1, codes)
-    months = calendar.astype("datetime64[M]").astype(np.int64)
-    cells = {
-        "year": months // 12 + 1970.0,
-        "month": months % 12 + 1.0,
-        "weekday": (calendar.astype(np.int64) + 3) % 7 + 1.0,  # 1970 began with a Thursday
-    }
-    parts: dict[str, Column] = {name: DictionaryColumn(codes, part) for name, part in cells.items()}
-    return parts | {"hour": (moments - days) / np.timedelta64(1, "h")}
 
 
 def place_knots(values: Floats, n_knots: int) -> Floats:
@@ -406,18 +366,9 @@ def hats(values: Floats, knots: Floats) -> tuple[Ints, Floats]:
     >>> hats(np.array([0.25, 7.0]), np.array([0.0, 1.0, 2.0]))
     (array([0, 1]), array([0.25, 1.  ]))
     """
-    inner = knots[1:-1]
-    if len(inner) <= _FEW_KNOTS:
-        count = np.zeros(len(values), dtype=np.int8)
-        for knot in inner:
-            count += (values >= knot).view(np.int8)
-        first = count.astype(np.intp)
-    else:
-        first = np.searchsorted(inner, values, side="right")
-    upper = values - knots[first]
-    upper /= (knots[1:] - knots[:-1])[first]
-    np.maximum(upper, 0.0, out=upper)
-    return first, np.minimum(upper, 1.0, out=upper)
+    place = np.interp(values, knots, np.arange(len(knots)))
+    first = np.minimum(place.astype(np.intp), len(knots) - 2)
+    return first, place - first
 
 
 class GroupedArray(np.ndarray[Any, Any]):
@@ -463,49 +414,38 @@ def sparse_is_better(codes: Sequence[Code], n_rows: int, itemsize: int) -> bool:
     return n_rows * dense >= _LARGE and slots * (itemsize + 4) < dense
 
 
-def row_blocks(n_rows: int) -> Iterator[slice]:
-    """Yield neighbouring rows, some thousands at a time."""
-    return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
+def _entries(leaves: Sequence[Leaf], rows: slice) -> Iterator[Entry]:
+    """Yield the entries of some rows of all columns."""
+    start = 0
+    for code, values in leaves:
+        yield from code.entries(values[rows], start)
+        start += code.width
 
 
-def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Floats:
-    """Return one array of columns that are ready."""
-    out = np.zeros((n_rows, sum(code.width for code in codes)), dtype=dtype)
-    for block in row_blocks(n_rows):
-        part, start = out[block], 0
+def assemble_dense(leaves: Sequence[Leaf], n_rows: int, dtype: DTypeLike) -> Floats:
+    """Return the output columns as an array."""
+    out = np.zeros((n_rows, sum(code.width for code, _ in leaves)), dtype=dtype)
+    for block in gen_batches(n_rows, _BLOCK_ROWS):
+        part = out[block]
         rows = np.arange(len(part))
-        for code, column in zip(codes, columns, strict=True):
-            for place, values in code.entries(column[block], start):
-                if isinstance(place, int):
-                    part[:, place] = values
-                else:  # where a slot is empty its value is zero, wherever it points to
-                    part[rows, place] += values
-            start += code.width
+        for place, values in _entries(leaves, block):
+            if isinstance(place, int):
+                part[:, place] = values
+            else:  # where a slot is empty its value is zero, wherever it points to
+                part[rows, place] += values
     return out
 
 
-def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Matrix:
-    """Return a CSR matrix of columns that are ready: the entries of each row in order, without zeros."""
-    slots, width = sum(code.slots for code in codes), sum(code.width for code in codes)
+def assemble_sparse(leaves: Sequence[Leaf], n_rows: int, dtype: DTypeLike) -> Matrix:
+    """Return the output columns as a CSR matrix: the entries of each row in order, without zeros."""
+    slots, width = sum(code.slots for code, _ in leaves), sum(code.width for code, _ in leaves)
     index: Any = np.int32 if max(n_rows * slots, width) < np.iinfo(np.int32).max else np.int64
-    # As much as there may be; where nothing is written no memory is taken.
-    indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
-    indptr = np.zeros(n_rows + 1, dtype=index)
-    shape = min(n_rows, _BLOCK_ROWS), slots
-    places, values = np.empty(shape, dtype=index), np.empty(shape, dtype=dtype)
-    for block in row_blocks(n_rows):
-        size, slot, start = block.stop - block.start, 0, 0
-        for code, column in zip(codes, columns, strict=True):
-            for places[:size, slot], values[:size, slot] in code.entries(column[block], start):
-                slot += 1
-            start += code.width
-        kept = np.flatnonzero(values[:size] != 0)
-        ends = np.searchsorted(kept, np.arange(slots, size * slots + 1, slots))
-        indptr[block.start + 1 : block.stop + 1] = indptr[block.start] + ends
-        own = slice(indptr[block.start], indptr[block.stop])
-        values.ravel().take(kept, out=data[own], mode="clip")  # a check of indices would take a copy
-        places.ravel().take(kept, out=indices[own], mode="clip")
-    end = indptr[-1]
-    rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
+    places, values = np.empty((n_rows, slots), dtype=index), np.empty((n_rows, slots), dtype=dtype)
+    for block in gen_batches(n_rows, _BLOCK_ROWS):
+        for slot, entry in enumerate(_entries(leaves, block)):
+            places[block, slot], values[block, slot] = entry
+    ends = np.arange(0, n_rows * slots + 1, slots, dtype=index)
+    rows = sparse.csr_matrix((values.ravel(), places.ravel(), ends), shape=(n_rows, width))
+    rows.eliminate_zeros()
     rows.has_canonical_format = True
     return rows

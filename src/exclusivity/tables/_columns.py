@@ -123,11 +123,13 @@ def frame_package(X: object) -> str | None:
     return package if len(getattr(X, "shape", ())) == 2 else None
 
 
-def as_array(X: Any) -> Values:
+def as_array(X: Any) -> Any:
     """Return rows that are no frame as an array; lists become objects, each cell as it is.
 
     Numpy would choose one type for all cells of lists, and how a cell is read would depend on the others.
     """
+    if hasattr(X, "dtype"):
+        return X
     if isinstance(X, Mapping):
         raise TypeError(
             "X is a dict; pass a table: pandas.DataFrame(X), or pandas.DataFrame([X]) for one row."
@@ -183,14 +185,13 @@ def join_columns(parts: Sequence[Column]) -> Column:
         codes = [np.where(part.codes < 0, -1, part.codes + n) for part, n in zip(coded, before, strict=False)]
         cells = np.concatenate([part.cells for part in coded])
         return DictionaryColumn(np.concatenate(codes), cells, any(part.is_category for part in coded))
-    plain = [part.map(_objects_of, None) if isinstance(part, DictionaryColumn) else part for part in parts]
+    plain = [
+        part.map(lambda cells: cells.astype(object), None) if isinstance(part, DictionaryColumn) else part
+        for part in parts
+    ]
     if len({part.dtype.kind for part in plain}) > 1:  # which numpy would turn into one another
         plain = [part.astype(object) for part in plain]
     return np.concatenate(plain)
-
-
-def _objects_of(cells: Values) -> Values:
-    return cells.astype(object)
 
 
 def match_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
@@ -223,8 +224,6 @@ def _pandas_column(series: Any) -> Column:
         return DictionaryColumn(series.cat.codes.to_numpy(), cells, is_category=True)
     if getattr(dtype, "tz", None) is not None:  # the time that a clock on the wall shows
         series = series.dt.tz_localize(None)
-    elif hasattr(series, "sparse"):
-        series = series.sparse.to_dense()
     nullable = dtype.numpy_dtype if hasattr(dtype, "numpy_dtype") and dtype.kind in "iufb" else None
     if nullable is not None and not series.hasnans:
         return np.asarray(series.to_numpy(dtype=nullable))

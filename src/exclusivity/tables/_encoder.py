@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,16 +11,26 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from exclusivity._typing import Bools, Ints, Matrix
+from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier._validation import check_choice, check_number, group_codes
+from exclusivity.tables._checks import (
+    categorical_places,
+    check_table,
+    classes_in,
+    describe_odd_cells,
+    determines,
+    doubt_of_leak,
+    doubt_of_levels,
+    monotone_signs,
+    warn_of_changes,
+)
 from exclusivity.tables._codes import (
     READERS,
     Code,
     MissingCode,
     NumberCode,
-    Ready,
     assemble_dense,
     assemble_sparse,
     grouped,
@@ -30,20 +41,9 @@ from exclusivity.tables._codes import (
 from exclusivity.tables._columns import (
     ColumnTable,
     DictionaryColumn,
-    as_array,
     column_of,
-    frame_package,
     kind_of,
-    match_columns,
     odd_cells,
-)
-from exclusivity.tables._parameters import categorical_places, monotone_signs
-from exclusivity.tables._warnings import (
-    classes_in,
-    describe_odd_cells,
-    warn_of_changes,
-    warn_of_levels,
-    warn_of_target,
 )
 
 _REFUSED = {
@@ -90,11 +90,6 @@ class TableColumn:
     def width(self) -> int:
         """Number of output columns."""
         return 0 if self.code is None else self.code.width
-
-    @property
-    def has_indicator(self) -> bool:
-        """Whether the last output column indicates missing values."""
-        return self.code is not None and self.code.has_missing
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -230,25 +225,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        self._learn_rows(X, y, encode=False)
+        self._check_parameters()
+        X, _ = check_table(self, X, reset=True)
+        classes = classes_in(y, X.shape[0])
+        names, columns, doubts = self._input_names(), [], []
+        chosen = categorical_places(self.categorical, names, "categorical")
+        for place, name in enumerate(names):
+            column = column_of(X, place)
+            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
+            kind = "category" if place in chosen else kind_of(column)
+            read = READERS[kind](column)
+            count, cell = odd_cells(column, missing_in(read))
+            if count:
+                raise ValueError(f"Column {name!r}: {_REFUSED['category'].format(cell)}.")
+            learned = self._learn_column(name, kind, read)
+            if kind == "category" and not (is_declared or isinstance(X, ColumnTable)):
+                doubts.append(doubt_of_levels(name, read[1], len(column) - learned.n_missing))
+            if classes is not None:
+                doubts.append(doubt_of_leak(name, determines(read, classes)))
+            columns.append(learned)
+        for doubt in filter(None, doubts):
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+        if not any(column.width for column in columns):
+            raise ValueError(
+                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, "
+                f"{columns[0].name!r}, is left out because {columns[0].left_out}."
+            )
+        self._groups()  # labels may not fit the columns
+        self.columns_ = self._with_ramps(columns)
+        self.sources_ = output_sources(self.columns_)
+        codes = [column.code for column in self.columns_ if column.code is not None]
+        is_better = sparse_is_better(codes, X.shape[0], np.dtype(self.dtype).itemsize)
+        self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
         return self
-
-    def fit_transform(self, X: Any, y: object = None) -> Matrix:
-        """Learn from rows and encode them; each column is read once.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,), default=None
-            As in ``fit``.
-
-        Returns
-        -------
-        rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            As of ``transform``.
-        """
-        return self._assemble(self._learn_rows(X, y, encode=True))
 
     def transform(self, X: Any) -> Matrix:
         """Encode rows.
@@ -265,8 +274,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             in a row), which classifiers of this package look for.
         """
         check_is_fitted(self)
-        X, remarks = self._matched(X)
-        ready, groups = [], self._groups()
+        X, remarks = check_table(self, X, reset=False)
+        leaves, groups = [], self._groups()
         # Columns that are left out tell nothing: a group is missing where all others of it are.
         missing = np.ones((X.shape[0], int(groups.max()) + 1), dtype=bool)
         for place, known in enumerate(self.columns_):
@@ -279,67 +288,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(f"Column {known.name!r}: {_REFUSED[known.kind].format(cell)}.")
                 remarks += describe_odd_cells(known, count, cell)
                 missing[:, groups[place]] &= is_missing
-                ready.append(known.code.ready(read))
+                leaves += known.code.leaves(read)
         warn_of_changes(remarks, " (strict=True refuses such tables.)")
-        return self._assemble(ready, missing)
-
-    def _assemble(self, ready: Sequence[Ready], missing: Bools | None = None) -> Matrix:
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        rows = assemble(self._codes(), ready, len(ready[0]), self.dtype)
-        return grouped(rows, self._groups()[self.sources_], self._output_signs(), missing)
-
-    def _matched(self, X: Any) -> tuple[Any, list[str]]:
-        """Return the columns of ``fit``, and remarks on absent and unknown ones."""
-        by_name = not isinstance(X, ColumnTable) and hasattr(self, "feature_names_in_")
-        if self.strict or not by_name or frame_package(X) is None:
-            return self._validate(X, reset=False), []
-        X, remarks = match_columns(X, self._input_names())
-        _check_shape(X)
-        return X, remarks
-
-    def _validate(self, X: Any, *, reset: bool) -> Any:
-        """Return a frame or an array of the right width; cells are checked where columns are read."""
-        if frame_package(X) is None:
-            X = X if hasattr(X, "dtype") else as_array(X)
-            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        _check_shape(X)
-        return X
-
-    def _learn_rows(self, X: Any, y: Any, *, encode: bool) -> list[Ready]:
-        """Learn column by column; return these as their codes read them, if they are to be encoded."""
-        self._check_parameters()
-        X = self._validate(X, reset=True)
-        classes = classes_in(y, X.shape[0])
-        names, columns, ready = self._input_names(), [], []
-        chosen = categorical_places(self.categorical, names, "categorical")
-        for place, name in enumerate(names):
-            column = column_of(X, place)
-            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
-            kind = "category" if place in chosen else kind_of(column)
-            read = READERS[kind](column)
-            count, cell = odd_cells(column, missing_in(read))
-            if count:
-                raise ValueError(f"Column {name!r}: {_REFUSED['category'].format(cell)}.")
-            learned = self._learn_column(name, kind, read)
-            if encode and learned.code is not None:
-                ready.append(learned.code.ready(read))
-            if kind == "category" and not (is_declared or isinstance(X, ColumnTable)):
-                warn_of_levels(name, read[1], len(column) - learned.n_missing)
-            if classes is not None:
-                warn_of_target(name, read, classes)
-            columns.append(learned)
-        if not any(column.width for column in columns):
-            raise ValueError(
-                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, "
-                f"{columns[0].name!r}, is left out because {columns[0].left_out}."
-            )
-        self._groups()  # labels may not fit the columns
-        self.columns_ = self._with_ramps(columns)
-        self.sources_ = output_sources(self.columns_)
-        is_better = sparse_is_better(self._codes(), X.shape[0], np.dtype(self.dtype).itemsize)
-        self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
-        return ready
+        rows = assemble(leaves, X.shape[0], self.dtype)
+        return grouped(rows, groups[self.sources_], self._output_signs(), missing)
 
     def _learn_column(self, name: str, kind: str, read: Any) -> TableColumn:
         """Learn a column from what was read of its training rows."""
@@ -380,11 +333,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return None
         signs = np.array(monotone_signs(self.monotonic_cst, self.columns_, ("number",)))[self.sources_]
         ends = np.cumsum([column.width for column in self.columns_])
-        signs[[end - 1 for end, column in zip(ends, self.columns_, strict=True) if column.has_indicator]] = 0
+        codes = [column.code for column in self.columns_]
+        signs[[end - 1 for end, code in zip(ends, codes, strict=True) if code and code.has_missing]] = 0
         return signs
-
-    def _codes(self) -> list[Code]:
-        return [column.code for column in self.columns_ if column.code is not None]
 
     def _groups(self) -> Ints:
         """Return the number of the group of every input column."""
@@ -449,14 +400,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _check_shape(X: Any) -> None:
-    for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):
-        if not count:
-            raise ValueError(
-                f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
-            )
 
 
 def output_sources(columns: Sequence[TableColumn]) -> Ints:
