@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -17,25 +18,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
-from exclusivity.classifier._ensemble import (
-    MemberPredictions,
-    fitted_attributes,
-    replace_fitted,
-    scope_of,
-    snapshot,
-)
+from exclusivity.classifier._ensemble import MemberPredictions
 from exclusivity.classifier._validation import (
     abstaining_members,
     check_choice,
     check_counted,
     check_jobs,
     check_number,
+    fitted_attributes,
     group_codes,
     groups_of_rows,
     random_partition,
     read_partition,
+    replace_fitted,
     require_labels,
     sample_weights,
+    scope_of,
     signs_of_rows,
     table_advice,
 )
@@ -162,7 +160,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         self : FeaturePartitionClassifier
             The fitted classifier.
         """
-        fresh = snapshot(self)  # other threads predict with the former members until these are complete
+        fresh = copy(self)  # other threads predict with the former members until these are complete
         fresh._fit(X, y, sample_weight)
         replace_fitted(self, fitted_attributes(fresh))
         return self
@@ -264,7 +262,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         check_is_fitted(self)
-        at = snapshot(self)
+        at = copy(self)
         voters = at._voters(voting)
 
         def preferences(X: Matrix) -> Iterator[MemberPreferences]:

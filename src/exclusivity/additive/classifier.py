@@ -297,7 +297,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         if feature_names is not None:
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         classes = np.asarray(classes)
-        totals = rows.total(ClassTotals(len(classes)))
+        totals = rows.total(ClassTotals(len(classes), takes_tables=True))
         return self._fit_source(rows, classes, totals, table, np.concatenate(weights), keep_encoded)
 
     def _fit_source(

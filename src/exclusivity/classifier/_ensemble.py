@@ -1,28 +1,28 @@
-"""A fitted ensemble: its parameters, members and attributes, and what it predicts."""
+"""A fitted ensemble: its members and attributes, and what it predicts."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from html import escape
 from inspect import cleandoc, signature
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
-from exclusivity.classifier._validation import abstaining_members, are_plain_labels, validate_rows
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._validation import TEST, abstaining_members, replace_fitted, validate_rows
 from exclusivity.objective.losses import LOSSES
 from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
@@ -38,58 +38,6 @@ from exclusivity.voting.preferences import (
 from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble
 
 Class = TypeVar("Class", bound=type)
-
-
-@dataclass(repr=False, eq=False, match_args=False)
-class EnsembleEstimator(BaseEstimator):
-    """The parameters of ``ERMClassifier``, which describes them, and how estimators with them are shown."""
-
-    n_estimators: int = 10
-    _: KW_ONLY
-    C: float = 2.0
-    loss: str = "hinge"
-    p: float = 2
-    exclusivity: float = 1.0
-    sparsity: float = 0.0
-    coef_bounds: Any = None
-    monotonic_cst: Any = None
-    voting: str = "soft"
-    feature_groups: object = None
-    partition: ArrayLike = "learned"
-    solver: str = "auto"
-    solver_options: dict[str, Any] | None = None
-    tol: float = 1e-4
-    max_iter: int | None = None
-    fit_intercept: bool = True
-    class_weight: Mapping[Any, float] | str | None = None
-    multi_class: str = "ovr"
-    warm_start: bool = False
-    random_state: RandomState = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    def __sklearn_tags__(self) -> Tags:
-        """Accept sparse rows."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the usual repr, with a remark when all members are equal or on different features."""
-        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
-        return f"{plain}  # {sentence}" if sentence else plain
-
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram with the remark below it."""
-        diagram, sentence = str(estimator_html_repr(self)), note(self)
-        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """Return what a notebook shows."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
 
 def shared_parameters(estimator: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
@@ -119,10 +67,6 @@ def _parameter_section(docstring: str) -> tuple[str, dict[str, str], str]:
     return head + title, {entry.split(" :")[0]: entry for entry in entries}, blank + tail
 
 
-# Solvers treat members alike, but a matrix product may round its columns differently.
-_EQUAL_TOL = 1e-10
-
-
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """The members of every binary problem.
@@ -130,7 +74,8 @@ class Ensemble:
     Attributes
     ----------
     weights : ndarray of shape (n_problems, n_stored, n_features)
-        n_stored is ``n_members``, or 1 when all members are equal.
+        n_stored is ``n_members``, or 1 when all members are equal. Contiguous: means are summed in the order
+        of memory, and those of a loaded model must have the same bits.
     intercepts : ndarray of shape (n_problems, n_stored)
     n_members : int
     """
@@ -138,28 +83,6 @@ class Ensemble:
     weights: Floats
     intercepts: Floats
     n_members: int
-
-    def __post_init__(self) -> None:
-        # Means are summed in the order of memory: one order, so that a loaded model gives the same bits.
-        for name in ("weights", "intercepts"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
-
-    @classmethod
-    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: DTypeLike) -> Self:
-        """Stack one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
-        n_members = len(members[0][1])
-        if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
-            members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
-        weights = np.stack([pair[0].T for pair in members])
-        intercepts = np.stack([pair[1] for pair in members])
-        if intercepts.shape[1] == 1:
-            return cls(weights.astype(dtype, copy=False), intercepts.astype(dtype, copy=False), n_members)
-        mean_weights = weights.mean(axis=1, keepdims=True)
-        mean_intercepts = intercepts.mean(axis=1, keepdims=True)
-        pairs = ((weights, mean_weights), (intercepts, mean_intercepts))
-        if all(np.abs(own - mean).max() <= _EQUAL_TOL * np.abs(mean).max() for own, mean in pairs):
-            weights, intercepts = mean_weights, mean_intercepts
-        return cls(weights.astype(dtype), intercepts.astype(dtype), n_members)
 
     @property
     def members_are_equal(self) -> bool:
@@ -201,7 +124,7 @@ class Ensemble:
         uses_features = (self.weights != 0).any(axis=(0, 2))
         if self.members_are_equal or uses_features.all() or not uses_features.any():
             return self
-        weights, intercepts = self.weights[:, uses_features], self.intercepts[:, uses_features]
+        weights, intercepts = (a.compress(uses_features, axis=1) for a in (self.weights, self.intercepts))
         return type(self)(weights, intercepts, weights.shape[1])
 
     def mean(self) -> Self:
@@ -238,13 +161,6 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     view.flags.writeable = False
     return view
 
-
-Estimator = TypeVar("Estimator")
-
-TEST, TRAINING_TOO = "test", "training and test"
-# Labels that a user gives may come from a look at the rows, or not.
-TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
-"""The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
 
 _OPTIONAL = ("feature_names", "history", "partition")
 _ATTRIBUTES = {
@@ -304,34 +220,18 @@ class FittedState:
     def of(cls, estimator: BaseEstimator) -> Self:
         """Collect the state of a fitted classifier."""
         check_is_fitted(estimator)
-        attributes, values = vars(snapshot(estimator)), {}
+        attributes, values = vars(copy(estimator)), {}
         for field in dataclasses.fields(cls):
             name = _ATTRIBUTES.get(field.name, f"{field.name}_")
             values[field.name] = attributes.get(name) if field.name in _OPTIONAL else attributes[name]
         return cls(**values)
 
-    def restore(self, estimator: Estimator) -> Estimator:
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
         """Make a classifier the fitted one of this state, whatever it was fitted to before."""
         pairs = ((_ATTRIBUTES.get(field, f"{field}_"), value) for field, value in vars(self).items())
         fitted = {name: value for name, value in pairs if value is not None}
         replace_fitted(estimator, fitted | {"_starts": []})
         return estimator
-
-
-def width_of(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return what validation notes of the columns, before there is a fit: their number and names."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
-
-
-def scope_of(partition: ArrayLike) -> str:
-    """Return what a certificate covers for members on such a partition.
-
-    With a partition chosen independently of the rows each member keeps to its own columns, in training too.
-    """
-    if not isinstance(partition, str):
-        return TRAINING_IF
-    return TEST if partition == "learned" else TRAINING_TOO
 
 
 def note(estimator: BaseEstimator) -> str:
@@ -357,39 +257,8 @@ def _difference(supports: Bools) -> str:
     return f"{n_members} members on {sizes}{surplus}"
 
 
-# A prediction while another thread fits the same classifier uses the former model or the new one. A fit works
-# on a snapshot of the classifier and ends with ``replace_fitted``, one assignment; a prediction takes a
-# snapshot first and reads all fitted attributes from that. Both are single operations on the dictionary of
-# the object, between which no other thread runs.
-
-PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
-"""Fitted attributes whose names do not end with an underscore."""
-
-
-def snapshot(estimator: Estimator) -> Estimator:
-    """Return a shallow copy, whose attributes stay what they are when ``estimator`` is fitted anew."""
-    twin: Estimator = object.__new__(type(estimator))
-    twin.__dict__.update(vars(estimator))
-    return twin
-
-
-def fitted_attributes(estimator: object) -> dict[str, Any]:
-    """Return what a fit left behind: attributes that end with an underscore, and those of ``PRIVATE``."""
-    attributes = dict(vars(estimator))  # a copy: another thread may add to it meanwhile
-    return {name: value for name, value in attributes.items() if name.endswith("_") or name in PRIVATE}
-
-
-def replace_fitted(estimator: object, fitted: dict[str, Any]) -> None:
-    """Replace all fitted attributes at once; parameters and all else stay."""
-    attributes = dict(vars(estimator))
-    for name in fitted_attributes(estimator):
-        del attributes[name]
-    estimator.__dict__ = attributes | fitted
-
-
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
 _BLOCK_SCORES = 1 << 19
-_COUNTED_ROWS = 1 << 16
 
 
 def has_probabilities(estimator: Any) -> bool:
@@ -441,7 +310,7 @@ class MemberPredictions(CertifiedVotes):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        at = snapshot(self)
+        at = copy(self)
         codes = at._winners(X)  # before classes_, which may not be there yet
         return np.asarray(at.classes_[codes])
 
@@ -459,7 +328,7 @@ class MemberPredictions(CertifiedVotes):
             Class labels. A member without features (an empty row of ``supports_``) gives the same label to
             every row; hard voting does not count it. A read-only view when all members are equal.
         """
-        at = snapshot(self)
+        at = copy(self)
         check_is_fitted(at)
         return at._spread(at.classes_[at._votes(at._validate_rows(X))], 1)
 
@@ -480,7 +349,7 @@ class MemberPredictions(CertifiedVotes):
         return values
 
 
-class EnsemblePredictions(MemberPredictions):
+class EnsemblePredictions(MemberPredictions, BaseEstimator):
     """The methods and views of a fitted classifier that need no more than its members."""
 
     _ensemble: Ensemble
@@ -489,6 +358,23 @@ class EnsemblePredictions(MemberPredictions):
     loss: str
     sparsity: float
     voting: str
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the usual repr, with a remark when all members are equal or on different features."""
+        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
+        return f"{plain}  # {sentence}" if sentence else plain
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram with the remark below it."""
+        diagram, sentence = str(estimator_html_repr(self)), note(self)
+        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        """Return what a notebook shows."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def decision_function(self, X: Matrix) -> Floats:
         """Compute scores of the classes; their order decides ``predict``.
@@ -507,30 +393,7 @@ class EnsemblePredictions(MemberPredictions):
             voters plus their votes in the second round, with the same margin term. Members without features
             do not vote.
         """
-        return snapshot(self)._decided(X, lambda scores: scores)
-
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
-        Returns
-        -------
-        score : float
-            Between 0 and 1.
-        """
-        predicted = self.predict(X)
-        # Whole numbers on both sides need no look at their kinds, which takes longer than the predictions.
-        if sample_weight is None and predicted.dtype.kind in "biuf" and are_plain_labels(y, len(predicted)):
-            return float(np.mean(predicted == y))
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return copy(self)._decided(X, lambda scores: scores)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there are members; validation alone already sets other attributes."""
@@ -616,7 +479,7 @@ class EnsemblePredictions(MemberPredictions):
         scores : ndarray of shape (n_samples, n_problems, n_estimators)
             A read-only view when all members are equal.
         """
-        at = snapshot(self)
+        at = copy(self)
         check_is_fitted(at)
         scores = at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
         return at._spread(scores, 2)
@@ -670,7 +533,7 @@ class EnsemblePredictions(MemberPredictions):
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         """Return the stored members and the rule ``voting`` (None: that of the classifier)."""
-        at = snapshot(self)
+        at = copy(self)
         at.voting = at.voting if voting is None else voting
         check_is_fitted(at)
         if not RULES[at.voting].counts_votes:
@@ -712,14 +575,6 @@ class EnsemblePredictions(MemberPredictions):
             return np.asarray(member_votes(self._ensemble.scores(rows), *scheme))
 
         return _by_blocks(vote, X, self._ensemble)
-
-    def _vote_counts(self, X: Matrix) -> Ints:
-        """Count how often each member votes for each class, (n_estimators, n_classes)."""
-        counts = np.zeros((self._ensemble.intercepts.shape[1], len(self.classes_)), dtype=np.intp)
-        for start in range(0, X.shape[0], _COUNTED_ROWS):
-            votes = self._votes(X[start : start + _COUNTED_ROWS])
-            counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
-        return self._spread(counts, 0)
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)

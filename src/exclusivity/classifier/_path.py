@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from numbers import Real
 from time import perf_counter
@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
@@ -23,31 +23,30 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._ensemble import (
-    EnsembleEstimator,
     EnsemblePredictions,
     describe_parameters_like,
-    fitted_attributes,
-    replace_fitted,
     shared_parameters,
-    snapshot,
-    width_of,
 )
 from exclusivity.classifier._erm import (
     ERMClassifier,
+    ERMParameters,
     MemoryTasks,
     as_stored,
     fitting_threads,
     problem_seeds,
+    warn_of_members,
 )
-from exclusivity.classifier._progress import ENDED_EARLY, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier._progress import ENDED_EARLY, warn_of_early_ends
 from exclusivity.classifier._validation import (
     check_jobs,
     check_parameters,
-    group_codes,
+    fitted_attributes,
     groups_of_rows,
+    replace_fitted,
     sample_weights,
     signs_of_rows,
     validate_classes,
+    width_of,
 )
 from exclusivity.objective.problem import cost_grid
 from exclusivity.solvers import SolverResult, solve_path
@@ -152,13 +151,15 @@ def erm_path(
         if name in parameters:
             raise TypeError(f"erm_path() got an unexpected keyword argument {name!r}")
     template = ERMClassifier(**parameters)
-    check_parameters(template.get_params(deep=False))
+    template.monotonic_cst = signs_of_rows(template.monotonic_cst, X)
+    check_parameters(vars(template))
+    template.feature_groups = groups_of_rows(template.feature_groups, X, template.exclusivity)
     X, y = validate_classes(template, X, y)
     rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
     if template.exclusivity > 1:
-        warn_of_surplus(rows.groups, template.n_estimators)
+        warn_of_members(classifiers[0], rows.rows)
     return ERMPath(
         Cs=values,
         coefs=np.stack([classifier.coef_ for classifier in classifiers]),
@@ -179,14 +180,11 @@ class PathRows:
 
     template: ERMClassifier
     rows: MemoryTasks
-    groups: Ints
 
     @classmethod
     def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
         """Build from validated arrays."""
-        names = getattr(template, "feature_names_in_", None)
-        groups = group_codes(template.feature_groups, X.shape[1], names)
-        return cls(template, MemoryTasks.build(template, X, y, weights, {}), groups)
+        return cls(template, MemoryTasks.build(template, X, y, weights, {}))
 
     def costs(self, Cs: object) -> Floats:
         """Return the values of C to solve for."""
@@ -212,8 +210,11 @@ class PathRows:
         """Return a classifier with the results of each C, one per task."""
         classifiers = [self._new(float(C)) for C in Cs]
         for classifier, results in zip(classifiers, solved, strict=True):
-            classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
-        _warn_of_gaps(Cs, solved, self.template.tol)
+            classifier._store(results, self.rows)
+        ends = [(f"C={C:.3g}", result) for C, results in zip(Cs, solved, strict=True) for result in results]
+        ended = [pair for pair in ends if pair[1].status in ENDED_EARLY]
+        if ended:
+            warn_of_early_ends(ended, f"{len(ends)} fits", self.template.tol, 4)
         return classifiers
 
     def _new(self, C: float) -> ERMClassifier:
@@ -224,7 +225,7 @@ class PathRows:
 
     def _solve_one(self, C: float) -> Sequence[SolverResult]:
         started = perf_counter()
-        results = self.rows.solve(self._new(C), self.groups)
+        results = self.rows.solve(self._new(C))
         if self.template.verbose:
             print(f"[ERM] C = {C:.3g}: {perf_counter() - started:.1f} s")  # noqa: T201
         return results
@@ -285,20 +286,6 @@ def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, 
             print(f"[ERM]   C = {C:.3g}: {line}")  # noqa: T201
 
 
-def _warn_of_gaps(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
-    pairs = [(C, result) for C, results in zip(Cs, solved, strict=True) for result in results]
-    short = [(C, result) for C, result in pairs if result.status in ENDED_EARLY]
-    if short:
-        C, worst = max(short, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
-        warnings.warn(
-            f"{len({C for C, _ in short})} of {len(Cs)} values of C did not reach tol={tol:g}; the worst, "
-            f"C={C:.3g}, has a duality gap of {worst.gap:.1e} after {worst.n_iter} iterations: "
-            f"{worst.status.value}. Scale the features (StandardScaler), raise max_iter, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-
 Outcome = tuple[Floats, Floats, Floats]
 """Of one fold: score, mean number of iterations and largest gap of every C."""
 
@@ -308,7 +295,7 @@ _DECADES_AT_ONCE = 1.0
 
 @describe_parameters_like(ERMClassifier)
 @dataclass(repr=False, eq=False, match_args=False)
-class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
+class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, ERMParameters):
     """An ERM whose C is chosen by cross-validation.
 
     For every fold the whole path over C takes little longer to solve than a few fits (see
@@ -411,7 +398,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         template.feature_groups = groups_of_rows(self.feature_groups, X, self.exclusivity)
         template.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(template))
-        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        fresh = copy(self)  # other threads predict with the former model until this one is complete
         X, y = validate_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))
         weights = sample_weights(sample_weight, X.shape[0])
@@ -433,10 +420,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         fitted = everything.refit(found["C_"]) if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
         replace_fitted(self, width_of(fresh) | members | found)
-        if self.exclusivity > 1:
-            warn_of_surplus(everything.groups, self.n_estimators)
-        if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
-            warn_of_constant_votes(everything.rows.vote_counts(fitted), fitted)
+        if self.exclusivity > 1 and fitted is not None:
+            warn_of_members(fitted, everything.rows)
         return self
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

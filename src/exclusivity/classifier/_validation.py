@@ -127,6 +127,29 @@ def _solver(params: Mapping[str, Any]) -> None:
     parse_options(SOLVERS[resolved].options, options)
 
 
+def check_blockwise(params: Mapping[str, Any]) -> None:
+    """Raise for parameters that need rows in memory."""
+    if resolve_solver(params["solver"], params["exclusivity"]) not in ("newton", "exclusive"):
+        raise ParameterError(
+            "solver",
+            f"solver={params['solver']!r} needs rows in memory; for rows in blocks use solver='auto', or fit "
+            "a sample of the rows.",
+        )
+    if 1 < params["exclusivity"] < np.inf:
+        raise ParameterError(
+            "exclusivity",
+            f"exclusivity={params['exclusivity']!r}: between 1 and infinity members are fitted against each "
+            "other row by row, which needs rows in memory; for rows in blocks use exclusivity=np.inf for "
+            "members on different features, or at most 1.",
+        )
+    if params["n_jobs"] is not None:
+        raise ParameterError(
+            "n_jobs",
+            f"n_jobs={params['n_jobs']!r} has no meaning for rows in blocks: their source decides how many "
+            "of them are worked on at a time; leave n_jobs=None.",
+        )
+
+
 def check_number(
     params: Mapping[str, Any],
     name: str,
@@ -729,3 +752,50 @@ def _float32_inside(ends: Floats, inward: float) -> Floats:
 
 def _title(at: int, names: NDArray[Any] | None) -> str:
     return f"column {at}" if names is None else f"column {names[at]!r}"
+
+
+# Fitted attributes
+
+TEST, TRAINING_TOO = "test", "training and test"
+# Labels that a user gives may come from a look at the rows, or not.
+TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
+"""The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
+
+
+# A prediction while another thread fits the same classifier uses the former model or the new one. A fit works
+# on a copy of the classifier and ends with ``replace_fitted``, one assignment; a prediction copies first and
+# reads all fitted attributes from that. Both are single operations on the dictionary of the object, between
+# which no other thread runs.
+
+PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
+"""Fitted attributes whose names do not end with an underscore."""
+
+
+def fitted_attributes(estimator: object) -> dict[str, Any]:
+    """Return what a fit left behind: attributes that end with an underscore, and those of ``PRIVATE``."""
+    attributes = dict(vars(estimator))  # a copy: another thread may add to it meanwhile
+    return {name: value for name, value in attributes.items() if name.endswith("_") or name in PRIVATE}
+
+
+def replace_fitted(estimator: object, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes at once; parameters and all else stay."""
+    attributes = dict(vars(estimator))
+    for name in fitted_attributes(estimator):
+        del attributes[name]
+    estimator.__dict__ = attributes | fitted
+
+
+def width_of(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return what validation notes of the columns, before there is a fit: their number and names."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+
+
+def scope_of(partition: ArrayLike) -> str:
+    """Return what a certificate covers for members on such a partition.
+
+    With a partition chosen independently of the rows each member keeps to its own columns, in training too.
+    """
+    if not isinstance(partition, str):
+        return TRAINING_IF
+    return TEST if partition == "learned" else TRAINING_TOO

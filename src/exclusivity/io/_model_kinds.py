@@ -16,9 +16,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier._ensemble import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.classifier._path import SearchState
-from exclusivity.classifier._validation import check_parameters
+from exclusivity.classifier._validation import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
 from exclusivity.io import _model_additive
 from exclusivity.io._model_values import (
     CLASSES,
