@@ -15,9 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
-from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -175,30 +173,11 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True, eq=False)
 class FittedState:
-    """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
+    """The fitted attributes of an ``ERMClassifier``, under their names without underscores.
 
+    They are what a model file holds beside the parameters, with a ``history`` of None where it came from one.
     What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
     without it begins at the same weights.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    ensemble : Ensemble
-    multi_class : {"ovr", "ovo"}
-        As it was at the time of the fit, like ``exclusivity``.
-    exclusivity : float
-    objective, dual_gap : ndarray of shape (n_problems,), float64
-    converged : ndarray of shape (n_problems,), bool
-    n_iter : ndarray of shape (n_problems,), int64
-    history : sequence of History, or None
-        None of a model that was loaded from a file.
-    n_features : int
-    feature_names : ndarray of shape (n_features,), object, or None
-    groups : ndarray of shape (n_features,), intp
-        Numbers of the feature groups.
-    partition : ndarray of shape (n_groups,), intp, or None
-        The member that owns each group, where members compete for features.
-    certificate_scope : {"test", "training and test", TRAINING_IF}
     """
 
     classes: NDArray[Any]
@@ -364,17 +343,10 @@ class EnsemblePredictions(MemberPredictions, BaseEstimator):
         plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
         return f"{plain}  # {sentence}" if sentence else plain
 
-    def _repr_html_inner(self) -> str:
+    def _html_repr(self) -> str:
         """Return scikit-learn's diagram with the remark below it."""
-        diagram, sentence = str(estimator_html_repr(self)), note(self)
+        diagram, sentence = str(super()._html_repr()), note(self)
         return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """Return what a notebook shows."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
     def decision_function(self, X: Matrix) -> Floats:
         """Compute scores of the classes; their order decides ``predict``.

@@ -155,7 +155,7 @@ def erm_path(
     check_parameters(vars(template))
     template.feature_groups = groups_of_rows(template.feature_groups, X, template.exclusivity)
     X, y = validate_classes(template, X, y)
-    rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
+    rows = PathRows(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
     if template.exclusivity > 1:
@@ -171,20 +171,14 @@ def erm_path(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class PathRows:
-    """Validated rows as binary tasks, made once for all values of C.
+    """Checked rows as binary problems, made once for all values of C.
 
     ``template`` carries the parameters (its C does not matter) and the names of the features.
     """
 
-    template: ERMClassifier
-    rows: MemoryTasks
-
-    @classmethod
-    def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
-        """Build from validated arrays."""
-        return cls(template, MemoryTasks.build(template, X, y, weights, {}))
+    def __init__(self, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> None:
+        self.template, self.rows = template, MemoryTasks.build(template, X, y, weights, {})
 
     def costs(self, Cs: object) -> Floats:
         """Return the values of C to solve for."""
@@ -200,15 +194,15 @@ class PathRows:
         """Fit one classifier per C; warn once about all that did not reach the tolerance."""
         if self.template.exclusivity <= 1:
             return self._stored(Cs, list(zip(*self._solve_convex(Cs), strict=True)))
-        return self._stored(Cs, [self._solve_one(float(C)) for C in Cs])
+        return self._stored(Cs, [self._solve_one(C) for C in Cs.tolist()])
 
     def refit(self, C: float) -> ERMClassifier:
         """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
         return self._stored(np.array([C]), [self._solve_one(C)])[0]
 
     def _stored(self, Cs: Floats, solved: Sequence[Sequence[SolverResult]]) -> list[ERMClassifier]:
-        """Return a classifier with the results of each C, one per task."""
-        classifiers = [self._new(float(C)) for C in Cs]
+        """Return a classifier with the results of each C, one per binary problem."""
+        classifiers = [self._new(C) for C in Cs.tolist()]
         for classifier, results in zip(classifiers, solved, strict=True):
             classifier._store(results, self.rows)
         ends = [(f"C={C:.3g}", result) for C, results in zip(Cs, solved, strict=True) for result in results]
@@ -231,24 +225,34 @@ class PathRows:
         return results
 
     def _solve_convex(self, Cs: Floats) -> list[list[SolverResult]]:
-        """Return one list of results per task."""
-        template = self.template
-        problems = self.rows.problems(template)
+        """Return one list of results per binary problem."""
+        template, problems, costs = self.template, self.rows.problems(self.template), Cs.tolist()
         seeds = problem_seeds(template, len(problems))
-        limits: dict[str, Any] = {
-            "tol": template.tol,
-            "max_iter": template.max_iter,
-            "options": template.solver_options,
-        }
 
         def solve(number: int) -> list[SolverResult]:
-            started, costs = perf_counter(), Cs.tolist()
-            results = solve_path(problems[number], costs, template.solver, seed=seeds[number], **limits)
+            problem, started = problems[number], perf_counter()
+            found = solve_path(
+                problem,
+                costs,
+                template.solver,
+                tol=template.tol,
+                max_iter=template.max_iter,
+                options=template.solver_options,
+                seed=seeds[number],
+            )
             results = [
-                as_stored(problems[number].changed(cost=C), result, template.tol)
-                for C, result in zip(costs, results, strict=True)
+                as_stored(problem.changed(cost=C), result, template.tol)
+                for C, result in zip(costs, found, strict=True)
             ]
-            _report(self.rows.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
+            if template.verbose:
+                name, seconds = self.rows.tasks[number].name, perf_counter() - started
+                gap = max(result.gap for result in results)
+                print(f"[ERM] {name}: {len(Cs)} values of C, largest gap {gap:.1e}, {seconds:.1f} s")  # noqa: T201
+            for C, result in zip(costs, results, strict=True) if template.verbose >= 2 else ():
+                print(  # noqa: T201
+                    f"[ERM]   C = {C:.3g}: objective {result.objective:.6g}, gap {result.gap:.1e}, "
+                    f"{result.n_iter} iterations"
+                )
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
@@ -274,16 +278,6 @@ def check_costs(Cs: object) -> Floats:
     if not np.all(np.isfinite(values) & (values > 0)):
         raise ParameterError("Cs", f"Cs must be positive and finite; got {values.tolist()}.")
     return values
-
-
-def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, verbose: int) -> None:
-    if verbose:
-        largest = max(result.gap for result in results)
-        print(f"[ERM] {name}: {len(Cs)} values of C, largest gap {largest:.1e}, {seconds:.1f} s")  # noqa: T201
-    if verbose >= 2:
-        for C, result in zip(Cs, results, strict=True):
-            line = f"objective {result.objective:.6g}, gap {result.gap:.1e}, {result.n_iter} iterations"
-            print(f"[ERM]   C = {C:.3g}: {line}")  # noqa: T201
 
 
 Outcome = tuple[Floats, Floats, Floats]
@@ -402,7 +396,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, ERMParameters):
         X, y = validate_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))
         weights = sample_weights(sample_weight, X.shape[0])
-        everything = PathRows.build(template, X, y, weights)
+        everything = PathRows(template, X, y, weights)
         Cs = everything.costs(self.Cs)
         scorer = check_scoring(template, scoring=self.scoring)
         scores_weights = sample_weight is not None and takes_sample_weight(scorer)
@@ -488,7 +482,7 @@ class _Fold:
         if len(test) == 0:
             raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
         try:
-            rows = PathRows.build(self.template, self.X[train], self.y[train], self.weights[train])
+            rows = PathRows(self.template, self.X[train], self.y[train], self.weights[train])
         except ValueError as error:
             raise ParameterError(
                 "cv", f"The training rows of fold {number} of cv cannot be used: {error}"

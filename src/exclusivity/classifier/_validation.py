@@ -32,8 +32,20 @@ from exclusivity.voting.rules import RULES
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
     check_number(params, "n_estimators", least=1, integer=True)
-    _cost(params)
-    _loss(params)
+    if isinstance(params["C"], Real) and params["C"] == np.inf:
+        raise ParameterError(
+            "C",
+            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
+            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
+            "solution stays the same from some C on.",
+        )
+    check_number(params, "C", least=0, strict=True)
+    check_choice(params, "loss", tuple(LOSSES))
+    check_number(params, "p", least=1)
+    if params["loss"] != POWER_LOSS and params["p"] != 2:
+        raise ParameterError(
+            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
+        )
     check_number(params, "sparsity", least=0)
     check_number(params, "tol", least=0, strict=True)
     if params["max_iter"] is not None:
@@ -46,34 +58,6 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     check_jobs(params.get("n_jobs"))
     check_choice(params, "voting", tuple(RULES))
     check_choice(params, "multi_class", ("ovr", "ovo"))
-    _exclusivity(params)
-    _solver(params)
-    _partition(params)
-    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
-        check_bounded(params)
-
-
-def _loss(params: Mapping[str, Any]) -> None:
-    check_choice(params, "loss", tuple(LOSSES))
-    check_number(params, "p", least=1)
-    if params["loss"] != POWER_LOSS and params["p"] != 2:
-        raise ParameterError(
-            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
-        )
-
-
-def _cost(params: Mapping[str, Any]) -> None:
-    if isinstance(params["C"], Real) and params["C"] == np.inf:
-        raise ParameterError(
-            "C",
-            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
-            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
-            "solution stays the same from some C on.",
-        )
-    check_number(params, "C", least=0, strict=True)
-
-
-def _exclusivity(params: Mapping[str, Any]) -> None:
     check_number(params, "exclusivity", least=0, finite=False)
     if params["feature_groups"] is not None and params["exclusivity"] <= 1:
         raise ParameterError(
@@ -81,6 +65,10 @@ def _exclusivity(params: Mapping[str, Any]) -> None:
             "feature_groups only matters when members compete for features, exclusivity > 1; got "
             f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None.",
         )
+    _solver(params)
+    _partition(params)
+    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
+        check_bounded(params)
 
 
 def _partition(params: Mapping[str, Any]) -> None:
@@ -482,18 +470,20 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
     array([0, 1, 0])
     """
     labels: Any = feature_groups
+    columns: Any = names
     if labels is None:
         return np.arange(n_features)
-    if names is None and (callable(labels) or isinstance(labels, Mapping)):
+    if columns is None and (callable(labels) or isinstance(labels, Mapping)):
         raise ParameterError(
             "feature_groups",
             "feature_groups goes by column names, but X has none; fit on a DataFrame with string columns, or "
             "give one label per column.",
         )
     if isinstance(labels, Mapping):
-        labels = _labels_by_name(labels, names)
+        _refuse_unknown(labels, columns, "feature_groups")
+        labels = [labels.get(name, ("alone", place)) for place, name in enumerate(columns)]
     else:
-        labels = _as_list(labels(names) if callable(labels) else labels)
+        labels = _as_list(labels(columns) if callable(labels) else labels)
     if len(labels) != n_features:
         raise ParameterError(
             "feature_groups",
@@ -521,18 +511,6 @@ def _as_list(labels: Any) -> list[Any]:
             "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
         )
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
-
-
-def _labels_by_name(groups: Mapping[Any, Any], names: Any) -> list[Any]:
-    """Return one label per column; a column without one is a group of its own."""
-    unknown = [name for name in groups if name not in names]
-    if unknown:
-        raise ParameterError(
-            "feature_groups",
-            f"feature_groups names {unknown[0]!r}, which is no column of X; "
-            + hint_at_name(unknown[0], names),
-        )
-    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
 
 
 def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
@@ -603,7 +581,13 @@ def bounds_of(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int
     """
     names = getattr(estimator, "feature_names_in_", None)
     lower, upper = _intervals(estimator.coef_bounds, n_features, names)
-    signs = _signs(estimator.monotonic_cst, n_features, names)
+    signs = _per_column(estimator.monotonic_cst, 0.0, n_features, names, "monotonic_cst")
+    if not np.all(np.isin(signs, (-1, 0, 1))):
+        raise ParameterError(
+            "monotonic_cst",
+            "monotonic_cst must have 1 (the score rises with the column), -1 (it falls) or 0 (either) for "
+            f"each column; got {estimator.monotonic_cst!r}.",
+        )
     if n_problems > 1:
         _check_classes(signs, lower, upper, n_problems, estimator.multi_class)
     lower = np.where(signs > 0, np.maximum(lower, 0.0), lower)
@@ -646,27 +630,26 @@ def _pair(given: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
-def _signs(given: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
-    signs = _per_column(given, 0.0, n_features, names, "monotonic_cst")
-    if not np.all(np.isin(signs, (-1, 0, 1))):
-        raise ParameterError(
-            "monotonic_cst",
-            "monotonic_cst must have 1 (the score rises with the column), -1 (it falls) or 0 (either) for "
-            f"each column; got {given!r}.",
-        )
-    return signs
-
-
 def _per_column(
     given: Any, default: float, n_features: int, names: NDArray[Any] | None, parameter: str
 ) -> Floats:
     """Return one number per column, from a number, an array, or a dict by name with a default for others."""
     if given is None:
         return np.full(n_features, default)
+    numbers = given
     if isinstance(given, Mapping):
-        return _by_name(given, default, n_features, names, parameter)
+        if names is None:
+            raise ParameterError(
+                parameter,
+                f"{parameter} names columns, but X has no column names; fit on a DataFrame with string "
+                "columns, or give one number per column. Behind a TableEncoder give monotonic_cst to it.",
+            )
+        if parameter == "monotonic_cst":
+            _refuse_encoded([name for name, sign in given.items() if sign], names)
+        _refuse_unknown(given, names, parameter)
+        numbers = [default if given.get(name) is None else given[name] for name in names]
     try:
-        values = np.array(given, dtype=float)
+        values: Floats = np.asarray(numbers, dtype=float)
     except (TypeError, ValueError) as error:
         raise ParameterError(parameter, f"{parameter} must hold numbers; got {given!r}.") from error
     if values.ndim == 0 and parameter == "coef_bounds":
@@ -679,34 +662,13 @@ def _per_column(
     return values
 
 
-def _by_name(
-    given: Mapping[Any, Any], default: float, n_features: int, names: NDArray[Any] | None, parameter: str
-) -> Floats:
-    if names is None:
-        raise ParameterError(
-            parameter,
-            f"{parameter} names columns, but X has no column names; fit on a DataFrame with string columns, "
-            "or give one number per column. Behind a TableEncoder give monotonic_cst to the encoder.",
-        )
-    if parameter == "monotonic_cst":
-        _refuse_encoded([name for name, sign in given.items() if sign], names)
+def _refuse_unknown(given: Mapping[Any, Any], names: NDArray[Any], parameter: str) -> None:
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ParameterError(
             parameter,
             f"{parameter} names {unknown[0]!r}, which is no column of X; {hint_at_name(unknown[0], names)}",
         )
-    values = np.full(n_features, default)
-    for name, value in given.items():
-        if value is None:
-            continue
-        try:
-            values[names == name] = float(value)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(
-                parameter, f"{parameter} must hold numbers; {name!r} has {value!r}."
-            ) from error
-    return values
 
 
 def _refuse_encoded(columns: list[Any], names: NDArray[Any]) -> None:
