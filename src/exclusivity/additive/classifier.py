@@ -36,6 +36,7 @@ from exclusivity.classifier._validation import (
     check_number,
     class_weights,
     require_labels,
+    require_two_classes,
     sample_weights,
     warn_of_many_classes,
 )
@@ -285,10 +286,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         keep_encoded: bool = True,
     ) -> Self:
         """Learn the levels from a table with weights, encode the rows of a source, and solve the duels."""
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes."
-            )
+        require_two_classes(classes)
         costs = self.C * class_weights(self.class_weight, classes, totals)
         if not (costs * totals).all():
             lacking = classes[costs * totals == 0].tolist()[0]

@@ -163,7 +163,6 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
 _OPTIONAL = ("feature_names", "history", "partition")
 _ATTRIBUTES = {
     "ensemble": "_ensemble",
-    "multi_class": "_fitted_multi_class",
     "exclusivity": "_fitted_exclusivity",
     "n_features": "n_features_in_",
     "feature_names": "feature_names_in_",
@@ -260,14 +259,13 @@ def has_probabilities(estimator: Any) -> bool:
     return True
 
 
-def probabilities_of(scores: Floats) -> Floats:
-    """Compute the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
+def _probabilities(scores: Floats) -> Floats:
+    """Return the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
     if scores.ndim == 1:
         return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
     odds: Floats = expit(scores)
     # Where all are zero no class is any likelier than the others.
-    totals = odds.sum(axis=1, keepdims=True)
-    even = np.full_like(odds, 1 / odds.shape[1])
+    totals, even = odds.sum(axis=1, keepdims=True), np.full_like(odds, 1 / odds.shape[1])
     return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
@@ -332,7 +330,7 @@ class EnsemblePredictions(MemberPredictions, BaseEstimator):
     """The methods and views of a fitted classifier that need no more than its members."""
 
     _ensemble: Ensemble
-    _fitted_multi_class: str
+    multi_class_: str
     groups_: Ints
     loss: str
     sparsity: float
@@ -416,7 +414,7 @@ class EnsemblePredictions(MemberPredictions, BaseEstimator):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; every row sums to 1.
         """
-        return probabilities_of(self.decision_function(X))
+        return _probabilities(self.decision_function(X))
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Matrix) -> Floats:
@@ -436,7 +434,7 @@ class EnsemblePredictions(MemberPredictions, BaseEstimator):
         if scores.ndim == 1:
             return np.asarray(np.stack([log_expit(-scores), log_expit(scores)], axis=1))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(probabilities_of(scores)))
+            return np.asarray(np.log(_probabilities(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """Compute the margins of every member in every binary problem.
@@ -476,12 +474,6 @@ class EnsemblePredictions(MemberPredictions, BaseEstimator):
         """
         check_is_fitted(self)
         return self._spread(self._ensemble.supports, 0)
-
-    @property
-    def multi_class_(self) -> str:
-        """The scheme that was fitted, "ovr" or "ovo"."""
-        check_is_fitted(self)
-        return self._fitted_multi_class
 
     @property
     def coef_(self) -> Matrix:

@@ -40,7 +40,6 @@ from exclusivity.classifier._validation import (
     fitted_attributes,
     group_codes,
     groups_of_rows,
-    number_classes,
     random_partition,
     read_partition,
     replace_fitted,
@@ -60,12 +59,7 @@ from exclusivity.rows.source import Question, RowBlock, RowSource
 from exclusivity.solvers.base import Callback, SolverResult, Start, Status, parse_options
 from exclusivity.solvers.blocks import Target, TotalLoss, solve_targets
 from exclusivity.solvers.dispatch import solve_all
-from exclusivity.solvers.exclusive import (
-    ExclusiveOptions,
-    ExclusiveResult,
-    solve_exclusive,
-    solve_exclusive_targets,
-)
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.voting.rules import RULES
 
@@ -403,8 +397,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             # Some numbers per row and problem: kept only where the next fit will continue from them.
             "_starts": [Start.again(result) for result in results] if self.warm_start else [],
         }
-        if isinstance(results[0], ExclusiveResult):
-            fitted["partition_"] = results[0].partition
+        if (partition := getattr(results[0], "partition", None)) is not None:
+            fitted["partition_"] = partition
         replace_fitted(self, fitted)
 
 
@@ -431,7 +425,7 @@ def fitted_members(
     return width_of(model) | {
         "classes_": rows.classes,
         "_ensemble": Ensemble(weights, intercepts, n_members),
-        "_fitted_multi_class": model.multi_class,
+        "multi_class_": model.multi_class,
         "_fitted_exclusivity": float(model.exclusivity),
     }
 
@@ -534,7 +528,7 @@ class MemoryTasks:
 
         A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
         """
-        classes, codes = number_classes(y)
+        classes, codes = np.unique(y, return_inverse=True)
         if not np.all(weights):
             keep = np.flatnonzero(weights)
             X, codes, weights = X[keep], codes[keep], weights[keep]
@@ -569,33 +563,28 @@ class MemoryTasks:
         For ``exclusivity > 1`` all tasks are solved in one run, watched by one monitor: a feature group
         belongs to one member in every task.
         """
-        problems, seeds = self.problems(estimator), problem_seeds(estimator, len(self.tasks))
-        settings: dict[str, Any] = {
-            "tol": estimator.tol,
-            "max_iter": estimator.max_iter,
-            "n_threads": _n_threads(estimator.n_jobs),
-        }
+        problems, n_threads = self.problems(estimator), _n_threads(estimator.n_jobs)
         results: Sequence[SolverResult]
         with fitting_threads(*self.design.X.shape, is_sparse=self.design.is_sparse):
             if estimator.exclusivity > 1:
                 results = solve_exclusive(
                     problems,
-                    groups=self.groups,
-                    options=exclusive_options(estimator, self.groups, seeds[0]),
-                    random_state=seeds[0],
+                    max_iter=estimator.max_iter,
+                    n_threads=n_threads,
                     resume=estimator._starts if _is_warm(estimator) else (),
-                    callback=monitors[0] if monitors else None,
-                    **settings,
+                    **exclusive_settings(estimator, self.groups, len(problems), monitors),
                 )
             else:
                 results = solve_all(
                     problems,
                     estimator.solver,
                     options=estimator.solver_options,
+                    tol=estimator.tol,
+                    max_iter=estimator.max_iter,
                     starts=_warm_starts(estimator, len(problems)),
-                    seeds=seeds,
+                    seeds=problem_seeds(estimator, len(problems)),
                     callbacks=monitors or None,
-                    **settings,
+                    n_threads=n_threads,
                 )
             return [as_stored(*pair, estimator.tol) for pair in zip(problems, results, strict=True)]
 
@@ -649,16 +638,8 @@ class BlockTasks:
         # Of this process: its own systems, and the products of a source that works in its threads.
         with fitting_threads(rows.n_rows, rows.n_features):
             if estimator.exclusivity > 1:
-                seed = problem_seeds(estimator, len(targets))[0]
-                results: Sequence[SolverResult] = solve_exclusive_targets(
-                    rows,
-                    targets,
-                    groups=self.groups,
-                    tol=estimator.tol,
-                    options=exclusive_options(estimator, self.groups, seed),
-                    random_state=seed,
-                    callback=monitors[0] if monitors else None,
-                )
+                settings = exclusive_settings(estimator, self.groups, len(targets), monitors)
+                results: Sequence[SolverResult] = solve_exclusive_targets(rows, targets, **settings)
             else:
                 options = parse_options(NewtonOptions, estimator.solver_options)
                 found = _warm_starts(estimator, len(targets))
@@ -750,12 +731,15 @@ def problem_seeds(estimator: Any, n_problems: int) -> list[int]:
     return [int(seed) for seed in seeds]
 
 
-def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> ExclusiveOptions:
-    """Return the options of the exclusive solver; a partition that is not learned is used as it is.
+def exclusive_settings(
+    estimator: ERMClassifier, groups: Ints, n_problems: int, monitors: Sequence[Callback]
+) -> dict[str, Any]:
+    """Return the arguments of the exclusive solver; a partition that is not learned is used as it is.
 
     A warm start searches from the partition of the previous fit.
     """
     options, n_members = parse_options(ExclusiveOptions, estimator.solver_options), estimator.n_estimators
+    seed = problem_seeds(estimator, n_problems)[0]
     former: Ints | None = getattr(estimator, "partition_", None) if _is_warm(estimator) else None
     if former is not None:
         n_former = len(estimator.supports_)
@@ -769,13 +753,15 @@ def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> Excl
         options = replace(options, partition=former)
     if options.voting is None:  # soft votes have no certificate to count
         options = replace(options, voting=RULES[estimator.voting].search)
-    if scope_of(estimator.partition) == TEST:
-        return options
-    if isinstance(estimator.partition, str):
-        partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
-    else:
-        partition = read_partition(estimator.partition, groups, n_members)
-    return replace(options, restarts=0, partition=partition)
+    if scope_of(estimator.partition) != TEST:
+        if isinstance(estimator.partition, str):
+            partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
+        else:
+            partition = read_partition(estimator.partition, groups, n_members)
+        options = replace(options, restarts=0, partition=partition)
+    shown = monitors[0] if monitors else None
+    limits = {"tol": estimator.tol, "random_state": seed}
+    return {"groups": groups, "options": options, "callback": shown, **limits}
 
 
 def _is_warm(estimator: ERMClassifier) -> bool:

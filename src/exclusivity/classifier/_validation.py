@@ -293,17 +293,6 @@ def check_weights(given: object, n_rows: int) -> Floats:
     return weights
 
 
-def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
-    if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
-        least, most = int(y.min()), int(y.max())
-        if most - least < len(y):  # so few that counting is no more than reading
-            offsets = np.subtract(y, least, dtype=np.intp)
-            is_there = np.bincount(offsets) > 0
-            return (np.flatnonzero(is_there) + least).astype(y.dtype), (np.cumsum(is_there) - 1)[offsets]
-    return np.unique(y, return_inverse=True)
-
-
 def require_labels(y: ArrayLike, whose: str = "") -> None:
     """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
 
@@ -380,13 +369,12 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
         )
     try:
         factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            "class_weight", f"class_weight must map classes to numbers; got {dict(given)!r}."
-        ) from error
+    except (TypeError, ValueError):
+        factors = np.zeros(1)
     if not np.all(np.isfinite(factors) & (factors > 0)):
         raise ParameterError(
-            "class_weight", f"class_weight must be positive and finite; got {dict(given)!r}."
+            "class_weight",
+            f"class_weight must map classes to positive and finite numbers; got {dict(given)!r}.",
         )
     return factors
 
@@ -729,7 +717,7 @@ TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
 # reads all fitted attributes from that. Both are single operations on the dictionary of the object, between
 # which no other thread runs.
 
-PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
+PRIVATE = ("_ensemble", "_fitted_exclusivity", "_starts")
 """Fitted attributes whose names do not end with an underscore."""
 
 
