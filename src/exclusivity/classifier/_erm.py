@@ -308,8 +308,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         """Train the ensemble on rows that are reached block by block: files, threads, a cluster.
 
         The result is that of :meth:`fit` on the same rows, with the same certificate. All parameters count,
-        but ``solver`` "alm" and "paper", ``exclusivity`` between 1 and infinity and ``n_jobs`` need rows in
-        memory.
+        but ``solver`` "alm" and "paper", ``exclusivity`` between 1 and infinity, ``max_iter`` at infinity
+        and ``n_jobs`` need rows in memory.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Check parameters, rows, labels and weights; make binary problems of classes, groups of features."""
+"""Check parameters, rows, labels and weights; read classes, groups and bounds; replace fitted attributes."""
 
 from __future__ import annotations
 
@@ -117,25 +117,19 @@ def _solver(params: Mapping[str, Any]) -> None:
 
 def check_blockwise(params: Mapping[str, Any]) -> None:
     """Raise for parameters that need rows in memory."""
-    if resolve_solver(params["solver"], params["exclusivity"]) not in ("newton", "exclusive"):
-        raise ParameterError(
-            "solver",
-            f"solver={params['solver']!r} needs rows in memory; for rows in blocks use solver='auto', or fit "
-            "a sample of the rows.",
-        )
-    if 1 < params["exclusivity"] < np.inf:
-        raise ParameterError(
-            "exclusivity",
-            f"exclusivity={params['exclusivity']!r}: between 1 and infinity members are fitted against each "
-            "other row by row, which needs rows in memory; for rows in blocks use exclusivity=np.inf for "
-            "members on different features, or at most 1.",
-        )
-    if params["n_jobs"] is not None:
-        raise ParameterError(
-            "n_jobs",
-            f"n_jobs={params['n_jobs']!r} has no meaning for rows in blocks: their source decides how many "
-            "of them are worked on at a time; leave n_jobs=None.",
-        )
+    exclusivity = params["exclusivity"]
+    is_other = resolve_solver(params["solver"], exclusivity) not in ("newton", "exclusive")
+    is_limited = exclusivity > 1 and params["max_iter"] is not None
+    for name, is_wrong, advice in (
+        ("solver", is_other, "use solver='auto', or fit a sample of the rows"),
+        ("exclusivity", 1 < exclusivity < np.inf, "use np.inf (members on different features) or at most 1"),
+        ("n_jobs", params["n_jobs"] is not None, "leave it None: their source decides what runs at a time"),
+        ("max_iter", is_limited, "leave it None: members on different features are fitted all at once"),
+    ):
+        if is_wrong:
+            raise ParameterError(
+                name, f"{name}={params[name]!r} needs rows in memory; for rows in blocks {advice}."
+            )
 
 
 def check_number(
@@ -630,7 +624,8 @@ def _per_column(
             raise ParameterError(
                 parameter,
                 f"{parameter} names columns, but X has no column names; fit on a DataFrame with string "
-                "columns, or give one number per column. Behind a TableEncoder give monotonic_cst to it.",
+                "columns, or give one number per column. Behind a TableEncoder give monotonic_cst to the "
+                "encoder.",
             )
         if parameter == "monotonic_cst":
             _refuse_encoded([name for name, sign in given.items() if sign], names)

@@ -65,8 +65,9 @@ class ERMClassifier(LocalERMClassifier):
     Rows stay with the workers; what travels are sums over blocks of rows, a few numbers per feature and one
     matrix per Newton step. X of every method is a Dask array or DataFrame; y and ``sample_weight`` are Dask
     arrays or series. What methods return for every row is a lazy Dask array. ``solver`` "paper" and "alm",
-    ``exclusivity`` between 1 and infinity and ``n_jobs`` need rows in memory. With ``warm_start`` an interior
-    point (p = 1 where shrinking does not do) begins anew, at the same weights.
+    ``exclusivity`` between 1 and infinity, ``max_iter`` at infinity and ``n_jobs`` need rows in memory.
+    With ``warm_start`` an interior point (p = 1 where shrinking does not do) begins anew, at the same
+    weights.
 
     Parameters
     ----------
