@@ -446,13 +446,8 @@ def warn_of_members(model: ERMClassifier, rows: FitTasks) -> None:
         )
     if model.voting == "soft":
         return
-    ensemble, is_ovr = model._ensemble, len(rows.tasks) > 1 and model.multi_class == "ovr"
-    sides = rows.sides(Sides(ensemble.weights, ensemble.intercepts, is_ovr))
-    defeats = np.zeros((len(rows.classes), sides.shape[2]))  # a class that no row is against has all votes
-    for task, (positive, negative) in zip(rows.tasks, sides, strict=True):
-        defeats[task.positive] += negative
-        if not is_ovr:
-            defeats[task.negative or 0] += positive
+    ensemble = model._ensemble
+    defeats = rows.total(Defeats(ensemble.weights, ensemble.intercepts, rows.tasks, len(rows.classes)))
     is_constant = (defeats == 0).any(axis=0) & (ensemble.weights != 0).any(axis=(0, 2))
     if constant := np.flatnonzero(is_constant).tolist():
         classes = np.unique(rows.classes[defeats[:, constant].argmin(axis=0)])
@@ -467,29 +462,34 @@ def warn_of_members(model: ERMClassifier, rows: FitTasks) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
-    """Request how many rows each member has on the positive and the negative side of each binary problem.
+class Defeats:
+    """Request in how many rows each class loses a comparison, for each member: (n_classes, n_members).
 
-    With ``is_ovr`` only the best score of a row is positive. The total is (n_problems, 2, n_members).
+    A class that never does has all votes of the member.
     """
 
     weights: Floats
     intercepts: Floats
-    is_ovr: bool
+    tasks: Sequence[Contrast]
+    n_classes: int
 
     def answer(self, block: RowBlock, state: object) -> tuple[Ints, None]:
         """See ``Request``."""
         return self.of(DesignMatrix(aligned(block.X))), None
 
     def of(self, design: DesignMatrix) -> Ints:
-        """Return the numbers of some rows."""
+        """Count in some rows."""
         n_problems, n_members, n_features = self.weights.shape
         weights = self.weights.reshape(-1, n_features).T.astype(float)
-        found = np.zeros((n_problems, 2, n_members), dtype=np.intp)
+        has_rest = n_problems > 1 and self.tasks[0].negative is None
+        found = np.zeros((self.n_classes, n_members), dtype=np.intp)
         for _, X in design.blocks(weights.shape[1]):
             scores = (X @ weights).reshape(-1, n_problems, n_members) + self.intercepts
-            positive = scores == scores.max(axis=1, keepdims=True) if self.is_ovr else scores > 0
-            found += np.stack([positive.sum(axis=0), (~positive).sum(axis=0)], axis=1)
+            wins = scores == scores.max(axis=1, keepdims=True) if has_rest else scores > 0
+            for task, won in zip(self.tasks, np.moveaxis(wins, 1, 0), strict=True):
+                found[task.positive] += (~won).sum(axis=0)
+                if not has_rest:
+                    found[task.negative or 0] += won.sum(axis=0)
         return found
 
 
@@ -588,8 +588,8 @@ class MemoryTasks:
                 )
             return [as_stored(*pair, estimator.tol) for pair in zip(problems, results, strict=True)]
 
-    def sides(self, request: Sides) -> Ints:
-        """Answer a request for sides of these rows."""
+    def total(self, request: Defeats) -> Ints:
+        """Answer a request about these rows."""
         return request.of(self.design)
 
 
@@ -654,8 +654,8 @@ class BlockTasks:
                 )
             return list(results) if self.dtype == np.float64 else self._as_stored(targets, results, estimator)
 
-    def sides(self, request: Sides) -> Ints:
-        """Answer a request for sides of these rows."""
+    def total(self, request: Defeats) -> Ints:
+        """Answer a request about these rows."""
         found: Ints = self.rows.total(request)
         return found
 

@@ -190,25 +190,23 @@ class PathRows:
             return cost_grid(self.rows.problems(self.template), int(Cs))
         return check_costs(Cs)
 
-    def solve(self, Cs: Floats) -> list[ERMClassifier]:
-        """Fit one classifier per C; warn once about all that did not reach the tolerance."""
-        if self.template.exclusivity <= 1:
-            return self._stored(Cs, list(zip(*self._solve_convex(Cs), strict=True)))
-        return self._stored(Cs, [self._solve_one(C) for C in Cs.tolist()])
+    def solve(self, Cs: Floats, *, one_by_one: bool = False) -> list[ERMClassifier]:
+        """Fit one classifier per C; warn once about all that did not reach the tolerance.
 
-    def refit(self, C: float) -> ERMClassifier:
-        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
-        return self._stored(np.array([C]), [self._solve_one(C)])[0]
-
-    def _stored(self, Cs: Floats, solved: Sequence[Sequence[SolverResult]]) -> list[ERMClassifier]:
-        """Return a classifier with the results of each C, one per binary problem."""
+        One by one they are what ``ERMClassifier(C=C)`` would fit to these rows, number by number.
+        """
+        solved: Sequence[Sequence[SolverResult]]
+        if one_by_one or self.template.exclusivity > 1:
+            solved = [self._solve_one(C) for C in Cs.tolist()]
+        else:
+            solved = list(zip(*self._solve_convex(Cs), strict=True))
         classifiers = [self._new(C) for C in Cs.tolist()]
         for classifier, results in zip(classifiers, solved, strict=True):
             classifier._store(results, self.rows)
         ends = [(f"C={C:.3g}", result) for C, results in zip(Cs, solved, strict=True) for result in results]
         ended = [pair for pair in ends if pair[1].status in ENDED_EARLY]
         if ended:
-            warn_of_early_ends(ended, f"{len(ends)} fits", self.template.tol, 4)
+            warn_of_early_ends(ended, f"{len(ends)} fits", self.template.tol, 3)
         return classifiers
 
     def _new(self, C: float) -> ERMClassifier:
@@ -411,7 +409,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, ERMParameters):
         scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
         found = SearchState(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0)).attributes(scorer)
         template.set_params(n_jobs=self.n_jobs)
-        fitted = everything.refit(found["C_"]) if self.refit else None
+        fitted = everything.solve(np.array([found["C_"]]), one_by_one=True)[0] if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
         replace_fitted(self, width_of(fresh) | members | found)
         if self.exclusivity > 1 and fitted is not None:
