@@ -188,15 +188,17 @@ NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
 """The message where no row counts."""
 
 
-def validate_rows(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
+def validate_rows(
+    estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", *, is_plain: bool = True, **checks: Any
+) -> Any:
     """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
 
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
-    its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
+    its checks take longer than the fit. The caller says by ``is_plain`` whether labels are such.
     """
     if sparse.issparse(X):
         check_sparse(X)
-    is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
+    is_plain = is_plain and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
     with table_advice(type(estimator).__name__):
         return validate_data(estimator, X, y, **checks)
@@ -367,8 +369,7 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
         factors = np.zeros(1)
     if not np.all(np.isfinite(factors) & (factors > 0)):
         raise ParameterError(
-            "class_weight",
-            f"class_weight must map classes to positive and finite numbers; got {dict(given)!r}.",
+            "class_weight", f"class_weight must be positive and finite; got {dict(given)!r}."
         )
     return factors
 
