@@ -402,6 +402,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         replace_fitted(self, fitted)
 
 
+_SEED_LIMIT = np.iinfo(np.int32).max
 # Solvers treat members alike, but a matrix product may round its columns differently.
 _EQUAL_TOL = 1e-10
 
@@ -491,13 +492,6 @@ class Defeats:
                 if not has_rest:
                     found[task.negative or 0] += won.sum(axis=0)
         return found
-
-
-LARGE_SIDE = 4096
-"""From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
-
-_SEED_LIMIT = np.iinfo(np.int32).max
-_is_limited = Lock()
 
 
 # Rows in memory
@@ -857,6 +851,11 @@ def _certified(
 
 
 # Threads
+
+LARGE_SIDE = 4096
+"""From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
+
+_is_limited = Lock()
 
 
 def _n_threads(n_jobs: int | None) -> int:
