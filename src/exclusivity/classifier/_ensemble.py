@@ -72,8 +72,7 @@ class Ensemble:
     Attributes
     ----------
     weights : ndarray of shape (n_problems, n_stored, n_features)
-        n_stored is ``n_members``, or 1 when all members are equal. Contiguous: means are summed in the order
-        of memory, and those of a loaded model must have the same bits.
+        n_stored is ``n_members``, or 1 when all members are equal.
     intercepts : ndarray of shape (n_problems, n_stored)
     n_members : int
     """
@@ -129,7 +128,9 @@ class Ensemble:
         """Return the averaged model as an ensemble of one."""
         if self.members_are_equal:
             return type(self)(self.weights, self.intercepts, 1)
-        weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
+        # Sums go in the order of memory: one order, so that a loaded model gives the same bits.
+        stored = map(np.ascontiguousarray, (self.weights, self.intercepts))
+        weights, intercepts = (values.mean(axis=1, keepdims=True) for values in stored)
         return type(self)(weights, intercepts, 1)
 
     def scores(self, X: Matrix) -> Floats:
