@@ -39,8 +39,8 @@ from exclusivity.classifier._validation import (
     signs_of_rows,
     table_advice,
 )
-from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.objective.objective import ERMProblem
+from exclusivity.rows.design import check_sparse
 from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition, sharing_rows
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences

@@ -6,16 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from exclusivity.solvers.run import Target
 from scipy import sparse
 
 from exclusivity import ERMClassifier
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import Contrast, ERMProblem, ExclusivityRegulariser, Objective
 from exclusivity.rows.source import LocalBlocks, RowBlock
-from exclusivity.solvers import blocks as sample_module, solve_newton
-from exclusivity.solvers.blocks import Target, solve_targets
+from exclusivity.solvers import newton as sample_module, solve_newton
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
+from exclusivity.solvers.newton import solve_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic
 

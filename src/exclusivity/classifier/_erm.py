@@ -52,15 +52,20 @@ from exclusivity.classifier._validation import (
     width_of,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
-from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective, relative_gap
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import (
+    Contrast,
+    ERMProblem,
+    ExclusivityRegulariser,
+    Objective,
+    relative_gap,
+)
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
-from exclusivity.solvers.base import Callback, SolverResult, Start, Status, parse_options
-from exclusivity.solvers.blocks import Target, TotalLoss, solve_targets
-from exclusivity.solvers.dispatch import solve_all
+from exclusivity.solvers.base import Callback, SolverResult, Start, Status
+from exclusivity.solvers.dispatch import parse_options, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
-from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.newton import NewtonOptions, solve_targets
+from exclusivity.solvers.run import Target, TotalLoss
 from exclusivity.voting.rules import RULES
 
 

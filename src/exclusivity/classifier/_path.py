@@ -48,7 +48,7 @@ from exclusivity.classifier._validation import (
     validate_classes,
     width_of,
 )
-from exclusivity.objective.problem import cost_grid
+from exclusivity.objective.estimates import cost_grid
 from exclusivity.solvers import SolverResult, solve_path
 
 

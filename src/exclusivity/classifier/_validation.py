@@ -21,10 +21,8 @@ from exclusivity._errors import ParameterError, ParameterTypeError, hint_at_name
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Bounds, Contrast
-from exclusivity.rows.design import RowScale
-from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.base import parse_options
-from exclusivity.solvers.dispatch import SOLVERS, resolve_solver
+from exclusivity.rows.design import RowScale, check_sparse
+from exclusivity.solvers.dispatch import SOLVERS, parse_options, resolve_solver
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 

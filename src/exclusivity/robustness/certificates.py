@@ -25,7 +25,7 @@ from exclusivity.robustness.sources import (
     join_groups,
     learns_by_columns,
 )
-from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.rows.design import check_sparse
 from exclusivity.voting.members import VotingMembers, members_of
 from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble
 
