@@ -45,8 +45,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.classifier._ensemble import TEST, TRAINING_IF, TRAINING_TOO
-from exclusivity.classifier._validation import check_parameters
+from exclusivity.classifier._validation import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
 from exclusivity.io import ModelFormatError
 from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.io.models import (

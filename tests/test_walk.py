@@ -36,15 +36,15 @@ def fit_dask(p):
 
 
 FITS = {
-    "dense": (12, lambda: ERMClassifier(5).fit(*data(300, 8))),
-    "many rows": (14, lambda: ERMClassifier(5, p=1).fit(*data(21_000, 8))),
-    "sparse": (14, fit_sparse),
+    "dense": (10, lambda: ERMClassifier(5).fit(*data(300, 8))),
+    "many rows": (12, lambda: ERMClassifier(5, p=1).fit(*data(21_000, 8))),
+    "sparse": (11, fit_sparse),
     "exclusive": (
-        17,
+        13,
         lambda: ERMClassifier(3, exclusivity=np.inf, voting="hard", random_state=0).fit(*data(300, 8)),
     ),
-    "dask, p = 2": (15, lambda: fit_dask(2)),
-    "dask, p = 1": (18, lambda: fit_dask(1)),
+    "dask, p = 2": (13, lambda: fit_dask(2)),
+    "dask, p = 1": (16, lambda: fit_dask(1)),
 }
 
 

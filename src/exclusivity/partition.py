@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,25 +19,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
-from exclusivity.classifier._ensemble import (
-    MemberPredictions,
-    fitted_attributes,
-    replace_fitted,
-    scope_of,
-    snapshot,
-)
+from exclusivity.classifier._ensemble import MemberPredictions
 from exclusivity.classifier._validation import (
     abstaining_members,
     check_choice,
     check_counted,
     check_jobs,
     check_number,
+    fitted_attributes,
     group_codes,
     groups_of_rows,
     random_partition,
     read_partition,
+    replace_fitted,
     require_labels,
+    require_two_classes,
     sample_weights,
+    scope_of,
     signs_of_rows,
     table_advice,
 )
@@ -53,6 +53,7 @@ _SEED_LIMIT = np.iinfo(np.int32).max
 _SEARCH_COST = 0.1
 
 
+@dataclass(repr=False, eq=False, match_args=False)
 class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train models of any kind on disjoint groups of features, and let them vote.
 
@@ -126,24 +127,14 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
     4
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        n_estimators: int = 10,
-        *,
-        feature_groups: object = None,
-        random_state: RandomState = None,
-        partition: ArrayLike = "random",
-        n_jobs: int | None = None,
-        voting: str = "hard",
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.feature_groups = feature_groups
-        self.random_state = random_state
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.voting = voting
+    estimator: BaseEstimator
+    n_estimators: int = 10
+    _: KW_ONLY
+    feature_groups: object = None
+    random_state: RandomState = None
+    partition: ArrayLike = "random"
+    n_jobs: int | None = None
+    voting: str = "hard"
 
     def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Divide the features and train a member on each part.
@@ -162,7 +153,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         self : FeaturePartitionClassifier
             The fitted classifier.
         """
-        fresh = snapshot(self)  # other threads predict with the former members until these are complete
+        fresh = copy(self)  # other threads predict with the former members until these are complete
         fresh._fit(X, y, sample_weight)
         replace_fitted(self, fitted_attributes(fresh))
         return self
@@ -181,12 +172,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         weights = sample_weights(sample_weight, X.shape[0])
-        present = classes[np.unique(codes[weights > 0])]
-        if len(present) < 2:
-            raise ValueError(
-                "A classifier needs at least 2 classes in y, in rows that have weight; these rows have one "
-                f"class only: {present[0]!r}."
-            )
+        require_two_classes(classes[np.unique(codes[weights > 0])])
         groups = group_codes(labels, X.shape[1], getattr(self, "feature_names_in_", None))
         rng = check_random_state(self.random_state)
         partition = self._divide(X, codes, weights, groups, rng)
@@ -200,10 +186,8 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         )
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
         self.certificate_scope_ = scope_of(self.partition)
-        if self.voting == "runoff" and len(classes) > 2:
-            next(
-                self._voters().preferences(X[:1])
-            )  # members that rank no classes are refused here, not in production
+        if self.voting == "runoff" and len(classes) > 2:  # refuse members that rank no classes now
+            next(self._voters().preferences(X[:1]))
 
     def _divide(
         self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
@@ -264,7 +248,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         check_is_fitted(self)
-        at = snapshot(self)
+        at = copy(self)
         voters = at._voters(voting)
 
         def preferences(X: Matrix) -> Iterator[MemberPreferences]:

@@ -138,7 +138,7 @@ def test_paths_folds_and_files_carry_them(cancer, tmp_path):
         ({"coef_bounds": {"radius": 1.0}}, r"pair \(lower, upper\)"),
         ({"coef_bounds": (0, [1.0, 2.0])}, r"shape \(6,\); got shape \(2,\)"),
         ({"coef_bounds": (0, ["a"] * 6)}, "must hold numbers"),
-        ({"coef_bounds": ({"radius": "x"}, None)}, "must hold numbers; 'radius' has 'x'"),
+        ({"coef_bounds": ({"radius": "x"}, None)}, "must hold numbers; got {'radius': 'x'}"),
         ({"coef_bounds": ({"weight": 0.0}, None)}, "names 'weight', which is no column of X"),
         ({"coef_bounds": (1.0, 0.0)}, "leave no float64 weight for column 'radius'"),
         ({"coef_bounds": (np.nan, 0.0)}, "leave no float64 weight"),

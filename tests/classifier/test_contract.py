@@ -28,7 +28,6 @@ import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.classifier._ensemble import FittedState
-from exclusivity.classifier._validation import number_classes
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 
@@ -616,24 +615,3 @@ def test_the_fitted_state_is_all_that_a_fit_leaves_behind():
 def test_unknown_solver_options_are_refused_before_rows_are_read(params):
     with pytest.raises(ValueError, match="Unknown solver option 'restart'"):
         ERMClassifier(3, solver_options={"restart": 1}, **params).fit("no rows", "no labels")
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        [7, 3, 7],
-        np.array([127, -128] * 200, dtype=np.int8),
-        np.array([2**64 - 1, 2**64 - 2] * 3, dtype=np.uint64),
-        [-(2**63), 2**63 - 1],
-        [2**62, 2**62 + 3] * 5,
-        [1.5, -0.5, 1.5],
-        ["b", "a", "b"],
-    ],
-)
-def test_classes_are_numbered_as_numpy_does(y):
-    y = np.asarray(y)
-    classes, codes = number_classes(y)
-    expected, numbers = np.unique(y, return_inverse=True)
-    assert classes.dtype == y.dtype
-    np.testing.assert_array_equal(classes, expected)
-    np.testing.assert_array_equal(codes, numbers)

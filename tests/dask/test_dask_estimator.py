@@ -150,8 +150,9 @@ def test_not_fitted(arrays):
     [
         ({"solver": "paper"}, "solver='paper' needs rows in memory"),
         ({"solver": "alm"}, "solver='alm' needs rows in memory"),
-        ({"exclusivity": 10.0}, "exclusivity=10.0: between 1 and infinity"),
-        ({"n_jobs": 2}, "n_jobs=2 has no meaning for rows in blocks"),
+        ({"exclusivity": 10.0}, "exclusivity=10.0 needs rows in memory"),
+        ({"exclusivity": np.inf, "max_iter": 9}, "max_iter=9 needs rows in memory"),
+        ({"n_jobs": 2}, "n_jobs=2 needs rows in memory"),
         ({"persist": "maybe"}, "persist must be True, False or 'auto'"),
         ({"solver_options": {"regime": "iterative"}}, "regime='iterative' keeps vectors"),
         ({"solver_options": {"regime": "semismooth"}, "p": 1}, "regime='semismooth' needs p > 1"),

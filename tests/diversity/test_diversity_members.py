@@ -198,7 +198,7 @@ class Fixed(ERMClassifier):
         from exclusivity.classifier._ensemble import Ensemble
 
         self.n_features_in_, self.classes_ = X.shape[1], self.classes
-        self._fitted_multi_class = self.multi_class
+        self.multi_class_ = self.multi_class
         self._ensemble = Ensemble(self.components, self.intercepts, self.components.shape[1])
         return self
 

@@ -154,8 +154,8 @@ def test_a_source_may_read_anew_in_every_pass():
     ("params", "classes", "message"),
     [
         ({"solver": "alm"}, ["ant", "bee"], "solver='alm' needs rows in memory"),
-        ({"exclusivity": 3.0}, ["ant", "bee"], "between 1 and infinity"),
-        ({"n_jobs": 2}, ["ant", "bee"], "n_jobs=2 has no meaning"),
+        ({"exclusivity": 3.0}, ["ant", "bee"], "exclusivity=3.0 needs rows in memory"),
+        ({"n_jobs": 2}, ["ant", "bee"], "n_jobs=2 needs rows in memory"),
         ({"C": 0}, ["ant", "bee"], "C must be a number above 0"),
         ({}, ["bee", "ant"], "increasing order"),
         ({}, ["ant", "ant"], "different labels"),

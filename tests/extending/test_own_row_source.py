@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from exclusivity import ERMClassifier
 from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.objective import Contrast, ERMProblem, ExclusivityRegulariser, Objective
 from exclusivity.rows.source import LocalBlocks, RowBlock
@@ -158,3 +159,16 @@ def test_blocks_that_threads_ask_give_what_a_loop_gives(mapped, monkeypatch, p, 
         assert other.gap <= TOL
         np.testing.assert_array_equal(other.weights, one.weights)
     threaded.pool.shutdown()
+
+
+def test_blocks_of_tables_are_refused():
+    pd = pytest.importorskip("pandas")
+
+    class Frames(LocalBlocks):
+        n_rows, n_features = 4, 1
+
+        def blocks(self):
+            yield RowBlock(pd.DataFrame({"a": np.arange(4.0)}), np.array([0, 0, 1, 1], np.int32), np.ones(4))
+
+    with pytest.raises(TypeError, match=r"must be an array or a CSR matrix.*got DataFrame.*RobustAdditive"):
+        ERMClassifier(2).fit_rows(Frames(), [0, 1])

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from classifier.erm_cases import assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier, erm_path
+from exclusivity.tables import TableEncoder
 
 CS = [0.1, 1.0, 10.0]
 
@@ -81,7 +82,7 @@ def test_float32_stays_and_names_are_kept():
 
 def test_a_path_that_falls_short_says_so():
     X, y = binary_data()
-    with pytest.warns(ConvergenceWarning, match=r"2 of 2 values of C did not reach tol=1e-12"):
+    with pytest.warns(ConvergenceWarning, match=r"above tol=1e-12: .* So ended 2 of 2 fits"):
         erm_path(X, y, Cs=[1.0, 2.0], tol=1e-12, max_iter=1, solver="alm")
 
 
@@ -133,3 +134,15 @@ def test_wrong_cs(Cs, error):
 def test_wrong_parameters(given, match):
     with pytest.raises(ValueError, match=match):
         erm_path(*binary_data(), **given)
+
+
+def test_signs_and_groups_that_rows_of_an_encoder_carry_count():
+    pd = pytest.importorskip("pandas")
+    X, y = binary_data()
+    table = pd.DataFrame(X, columns=list("abcde")).assign(f=np.where(X[:, 0] > 0, "low", "high"))
+    rows = TableEncoder(monotonic_cst={"a": -1}).fit_transform(table)
+    settings = {"n_estimators": 2, "exclusivity": np.inf, "random_state": 0}
+    path, clf = erm_path(rows, y, Cs=[1.0], **settings), ERMClassifier(C=1.0, **settings).fit(rows, y)
+    assert clf.groups_.max() == 5
+    np.testing.assert_array_equal(path.classifiers[0].groups_, clf.groups_)
+    np.testing.assert_allclose(path.classifiers[0].components_, clf.components_, atol=1e-9)

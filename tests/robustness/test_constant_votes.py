@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier._progress import warn_of_constant_votes
 from exclusivity.robustness import certified_accuracy, certify
 
 CONSTANT = r"\d of 3 members vote common for every training row"
@@ -74,13 +73,20 @@ def test_only_votes_of_members_that_differ_are_judged():
     ERMClassifier(3, C=1e-3, voting="hard").fit(X, y)
 
 
-@pytest.mark.filterwarnings("error")
 def test_members_without_features_are_no_constant_voters():
-    class Fitted:
-        supports_ = np.array([[True, False], [False, False], [False, True]])
-        classes_ = np.array([0, 1])
-        class_weight = "balanced"
+    X, y = rare_class()
+    clf = ERMClassifier(8, C=0.1, exclusivity=np.inf, voting="hard", class_weight="balanced", random_state=0)
+    with pytest.warns(UserWarning, match="8 members compete for 7 features: 1 of them") as caught:
+        clf.fit(np.hstack([X, np.zeros((len(X), 1))]), y)
+    assert len(caught) == 1
+    assert not clf.supports_.any(axis=1).all()
 
-    warn_of_constant_votes(np.array([[3, 1], [4, 0], [1, 3]]), Fitted())
-    with pytest.warns(UserWarning, match=r"1 of 3 members vote 1 .* number 2.*Set a larger C"):
-        warn_of_constant_votes(np.array([[3, 1], [4, 0], [0, 4]]), Fitted())
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_votes_among_several_classes(multi_class):
+    X, y = rare_class()
+    y = np.where(X[:, 0] > 1.5, "other", y)
+    clf = voters(multi_class=multi_class)
+    with pytest.warns(UserWarning, match=CONSTANT) as caught:
+        clf.fit(X, y)
+    assert str(caught[0].message).startswith(f"{len(expected_constant(clf, X))} of 3")

@@ -234,18 +234,16 @@ class Adversary:
             lead[contest.rows] = np.minimum(lead[contest.rows], after)
         return target
 
-    def explain(self, left: Ints, weight: Floats) -> tuple[Floats, Ints]:
-        """Return contributions for the duel against the strongest rival, and the number of that duel.
+    def explain(self, left: Ints, weight: Floats) -> Floats:
+        """Return contributions for the duel against the strongest rival.
 
         They are in favour of the second of two classes, or of the predicted one of several.
         """
         found, lead = np.zeros(left.shape), np.full(len(left), np.inf)
-        duel = np.zeros(len(left), dtype=np.intp)
         for contest in self.contests(left, weight):
             rows = np.arange(len(left))[contest.rows]
             closer = contest.margin < lead[rows]
             sign = np.ones_like(contest.sign) if self.duels.n_classes == 2 else contest.sign
             found[rows[closer]] = (sign[:, None] * contest.contribution)[closer]
-            duel[rows[closer]] = contest.number
             lead[rows] = np.minimum(lead[rows], contest.margin)
-        return found, duel
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from html import escape
 from itertools import combinations
@@ -18,11 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Bools, Floats, Ints
@@ -40,6 +36,8 @@ from exclusivity.classifier._validation import (
     check_number,
     class_weights,
     require_labels,
+    require_two_classes,
+    sample_weights,
     warn_of_many_classes,
 )
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
@@ -94,6 +92,7 @@ def has_probabilities(model: RobustAdditiveClassifier) -> bool:
     return True
 
 
+@dataclass(repr=False, eq=False, match_args=False)
 class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Additive classifier whose predictions provably survive up to r broken columns.
 
@@ -184,45 +183,23 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     [0.94, 0.91, 0.85]
     """
 
-    classes_: NDArray[Any]
-    n_features_in_: int
-
-    def __init__(
-        self,
-        max_broken: int = 1,
-        *,
-        C: float = 0.1,
-        clean_weight: float = 0.75,
-        loss: str = "squared_hinge",
-        n_knots: int = 16,
-        smoothness: float = 1.0,
-        feature_groups: Any = None,
-        threats: Any = "any",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.max_broken = max_broken
-        self.C = C
-        self.clean_weight = clean_weight
-        self.loss = loss
-        self.n_knots = n_knots
-        self.smoothness = smoothness
-        self.feature_groups = feature_groups
-        self.threats = threats
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    max_broken: int = 1
+    _: KW_ONLY
+    C: float = 0.1
+    clean_weight: float = 0.75
+    loss: str = "squared_hinge"
+    n_knots: int = 16
+    smoothness: float = 1.0
+    feature_groups: Any = None
+    threats: Any = "any"
+    monotonic_cst: Any = None
+    categorical_features: Any = "from_dtype"
+    class_weight: Any = None
+    tol: float = 1e-2
+    max_iter: int = 1000
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
 
     # -- training ---------------------------------------------------------------------------------------
 
@@ -250,7 +227,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_classification_targets(y)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; expected as many.")
-        weight = _check_sample_weight(sample_weight, np.zeros((len(y), 1)), ensure_non_negative=True)
+        weight = sample_weights(sample_weight, len(y))
         classes, codes = np.unique(y, return_inverse=True)
         warn_of_many_classes(len(classes), len(y), 2)
         totals = np.bincount(codes, weight).astype(float)
@@ -297,7 +274,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         if feature_names is not None:
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         classes = np.asarray(classes)
-        totals = rows.total(ClassTotals(len(classes)))
+        totals = rows.total(ClassTotals(len(classes), takes_tables=True))
         return self._fit_source(rows, classes, totals, table, np.concatenate(weights), keep_encoded)
 
     def _fit_source(
@@ -310,10 +287,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         keep_encoded: bool = True,
     ) -> Self:
         """Learn the levels from a table with weights, encode the rows of a source, and solve the duels."""
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes."
-            )
+        require_two_classes(classes)
         costs = self.C * class_weights(self.class_weight, classes, totals)
         if not (costs * totals).all():
             lacking = classes[costs * totals == 0].tolist()[0]
@@ -357,14 +331,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         broken = np.full(self.max_broken, (1 - self.clean_weight) / max(1, self.max_broken))
         shares = np.append(1 - broken.sum(), broken)
         radii = np.flatnonzero(shares)
-        sums = RobustSums(
-            (0, 1),
-            reach,
-            _LOSSES[self.loss],
-            radii=radii,
-            shares=shares[radii],
-            encode=encode,
-        )
+        sums = RobustSums((0, 1), reach, _LOSSES[self.loss], radii, shares[radii], encode)
 
         def duel(pair: tuple[int, int]) -> Solution:
             of_pair, own = replace(sums, classes=pair), list(pair)
@@ -682,7 +649,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             favour of the predicted class in the duel with its strongest rival.
         """
         check_is_fitted(self)
-        return np.asarray(self._over_rows(X, lambda *rows: self._adversary.explain(*rows)[0]))
+        return np.asarray(self._over_rows(X, self._adversary.explain))
 
     def suspects(self, X: Any) -> Suspects:
         """Compare the columns of new rows with those of the training rows.
@@ -730,9 +697,9 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             frame[name] = np.append(b, points)
         return frame
 
-    def _repr_html_inner(self) -> str:
+    def _html_repr(self) -> str:
         """Return scikit-learn's diagram, and below it the duality gap."""
-        diagram = str(super()._repr_html_inner())
+        diagram = str(super()._html_repr())
         if not hasattr(self, "dual_gap_"):
             return diagram
         words = (

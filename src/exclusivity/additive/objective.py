@@ -27,7 +27,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize, minimize_scalar, nnls
-from scipy.sparse.linalg import spsolve_triangular
 
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.levels import Levels
@@ -73,22 +72,6 @@ class Quadratic:
     def solve(self, g: Floats) -> Floats:
         """Return Q^-1 g."""
         return np.asarray(cho_solve_banded((self._factor, False), g))
-
-
-class Variables(NamedTuple):
-    """Variables that suit a quasi-Newton method: levels and intercept are ``matrix @ variables``.
-
-    Steps between neighbouring knots are variables of monotone curves, so that their signs are all that has to
-    be kept: variables are at least ``lower``. The intercept is scaled to a curvature of about 1, whatever the
-    cost of the rows.
-    """
-
-    matrix: Any
-    lower: Floats
-
-    def of(self, x: Floats) -> Floats:
-        """Return the variables of levels and intercept; steps in the wrong direction become zero."""
-        return np.asarray(np.maximum(spsolve_triangular(self.matrix, x), self.lower))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +130,19 @@ class RobustObjective:
             np.append(0, np.cumsum(sizes)),
         )
 
-    def variables(self) -> Variables:
-        """Return the variables to minimise over."""
+    def variables(self) -> tuple[Any, Floats]:
+        """Return variables v that suit a quasi-Newton method: the matrix of x = A v, and the lower ends of v.
+
+        Steps between neighbouring knots are variables of monotone curves, so that their signs are all that
+        has to be kept. The intercept is scaled to a curvature of about 1, whatever the cost of the rows.
+        """
         matrix = sparse.eye_array(int(self.levels.level_starts[-1]) + 1, format="lil")
         matrix[-1, -1] = 1 / max(np.sqrt(2 * self.costs.sum()), _LEAST_CURVATURE)
         lower = np.full(matrix.shape[0], -np.inf)
         for start, stop, sign in self.curves:
             matrix[start:stop, start:stop] = np.tril(np.where(np.arange(stop - start) > 0, sign, 1))
             lower[start + 1 : stop] = 0.0
-        return Variables(matrix.tocsr(), lower)
+        return matrix.tocsr(), lower
 
     def thinned(self, step: int) -> RobustObjective:
         """Return the problem of every ``step``-th row of each class, with the same total cost."""

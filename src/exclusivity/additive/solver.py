@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
+from scipy.sparse.linalg import spsolve_triangular
 
 from exclusivity._typing import Floats
 from exclusivity.additive.objective import Cut, RobustObjective
@@ -117,23 +118,24 @@ def _by_lbfgs(
     problem: RobustObjective, x: Floats, eps: float, tol: float, most: int, cuts: deque[Cut]
 ) -> tuple[Floats, float, int]:
     """Solve a smoothed problem by L-BFGS; return the solution, its value and the number of evaluations."""
-    variables, count = problem.variables(), 0
+    (matrix, lower), count = problem.variables(), 0
 
     def smoothed(v: Floats, scale: float) -> tuple[float, Floats]:
         nonlocal count
         count += 1
-        point = variables.matrix @ v
+        point = matrix @ v
         value, gradient, cut = problem.smoothed(point[:-1], point[-1], eps)
         cuts.append(cut)
-        return scale * value, scale * (variables.matrix.T @ gradient)
+        return scale * value, scale * (matrix.T @ gradient)
 
     options = {"maxiter": most, "maxfun": most, "maxcor": _MEMORY, "ftol": 1e-3 * min(tol, eps), "gtol": 0.0}
-    v, bounds = variables.of(x), [(low, np.inf) for low in variables.lower]
+    # Steps in the wrong direction become zero.
+    v, bounds = np.maximum(spsolve_triangular(matrix, x), lower), [(low, np.inf) for low in lower]
     for scale in (1.0, eps):  # a first step as long as the gradient may be far too long, and be given up
         found = minimize(smoothed, v, (scale,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         if found.nit or count >= most:
             break
-    return variables.matrix @ found.x, float(found.fun) / scale, count
+    return matrix @ found.x, float(found.fun) / scale, count
 
 
 def _by_newton(

@@ -123,17 +123,9 @@ def _suspect(column: ColumnLevels, new: Floats, odd: float, n_rows: int, stands:
         reasons.append(f"{odd:.1%} {what}")
     if shift > max(LARGE_SHIFT, noise):
         reasons.append(f"its distribution has shifted (stability index {shift:.2f})")
-    return Suspect(
-        column.name,
-        bool(reasons),
-        "; ".join(reasons),
-        shift,
-        missing,
-        missing_before,
-        outside,
-        unseen,
-        stands,
-    )
+    reason = "; ".join(reasons)
+    shares = (shift, missing, missing_before, outside, unseen, stands)
+    return Suspect(column.name, bool(reasons), reason, *shares)
 
 
 def _stability_index(old: Floats, n_old: float, new: Floats, n_new: float) -> tuple[float, float]:

@@ -1,28 +1,26 @@
-"""A fitted ensemble: its parameters, members and attributes, and what it predicts."""
+"""A fitted ensemble: its members and attributes, and what it predicts."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from html import escape
 from inspect import cleandoc, signature
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, log_expit
-from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
-from exclusivity.classifier._validation import abstaining_members, are_plain_labels, validate_rows
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._validation import TEST, abstaining_members, replace_fitted, validate_rows
 from exclusivity.objective.losses import LOSSES
 from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
@@ -38,58 +36,6 @@ from exclusivity.voting.preferences import (
 from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble
 
 Class = TypeVar("Class", bound=type)
-
-
-@dataclass(repr=False, eq=False, match_args=False)
-class EnsembleEstimator(BaseEstimator):
-    """The parameters of ``ERMClassifier``, which describes them, and how estimators with them are shown."""
-
-    n_estimators: int = 10
-    _: KW_ONLY
-    C: float = 2.0
-    loss: str = "hinge"
-    p: float = 2
-    exclusivity: float = 1.0
-    sparsity: float = 0.0
-    coef_bounds: Any = None
-    monotonic_cst: Any = None
-    voting: str = "soft"
-    feature_groups: object = None
-    partition: ArrayLike = "learned"
-    solver: str = "auto"
-    solver_options: dict[str, Any] | None = None
-    tol: float = 1e-4
-    max_iter: int | None = None
-    fit_intercept: bool = True
-    class_weight: Mapping[Any, float] | str | None = None
-    multi_class: str = "ovr"
-    warm_start: bool = False
-    random_state: RandomState = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    def __sklearn_tags__(self) -> Tags:
-        """Accept sparse rows."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the usual repr, with a remark when all members are equal or on different features."""
-        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
-        return f"{plain}  # {sentence}" if sentence else plain
-
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram with the remark below it."""
-        diagram, sentence = str(estimator_html_repr(self)), note(self)
-        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """Return what a notebook shows."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
 
 def shared_parameters(estimator: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
@@ -119,10 +65,6 @@ def _parameter_section(docstring: str) -> tuple[str, dict[str, str], str]:
     return head + title, {entry.split(" :")[0]: entry for entry in entries}, blank + tail
 
 
-# Solvers treat members alike, but a matrix product may round its columns differently.
-_EQUAL_TOL = 1e-10
-
-
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """The members of every binary problem.
@@ -138,28 +80,6 @@ class Ensemble:
     weights: Floats
     intercepts: Floats
     n_members: int
-
-    def __post_init__(self) -> None:
-        # Means are summed in the order of memory: one order, so that a loaded model gives the same bits.
-        for name in ("weights", "intercepts"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
-
-    @classmethod
-    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: DTypeLike) -> Self:
-        """Stack one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
-        n_members = len(members[0][1])
-        if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
-            members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
-        weights = np.stack([pair[0].T for pair in members])
-        intercepts = np.stack([pair[1] for pair in members])
-        if intercepts.shape[1] == 1:
-            return cls(weights.astype(dtype, copy=False), intercepts.astype(dtype, copy=False), n_members)
-        mean_weights = weights.mean(axis=1, keepdims=True)
-        mean_intercepts = intercepts.mean(axis=1, keepdims=True)
-        pairs = ((weights, mean_weights), (intercepts, mean_intercepts))
-        if all(np.abs(own - mean).max() <= _EQUAL_TOL * np.abs(mean).max() for own, mean in pairs):
-            weights, intercepts = mean_weights, mean_intercepts
-        return cls(weights.astype(dtype), intercepts.astype(dtype), n_members)
 
     @property
     def members_are_equal(self) -> bool:
@@ -201,14 +121,16 @@ class Ensemble:
         uses_features = (self.weights != 0).any(axis=(0, 2))
         if self.members_are_equal or uses_features.all() or not uses_features.any():
             return self
-        weights, intercepts = self.weights[:, uses_features], self.intercepts[:, uses_features]
+        weights, intercepts = (a.compress(uses_features, axis=1) for a in (self.weights, self.intercepts))
         return type(self)(weights, intercepts, weights.shape[1])
 
     def mean(self) -> Self:
         """Return the averaged model as an ensemble of one."""
         if self.members_are_equal:
             return type(self)(self.weights, self.intercepts, 1)
-        weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
+        # Sums go in the order of memory: one order, so that a loaded model gives the same bits.
+        stored = map(np.ascontiguousarray, (self.weights, self.intercepts))
+        weights, intercepts = (values.mean(axis=1, keepdims=True) for values in stored)
         return type(self)(weights, intercepts, 1)
 
     def scores(self, X: Matrix) -> Floats:
@@ -239,17 +161,9 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-Estimator = TypeVar("Estimator")
-
-TEST, TRAINING_TOO = "test", "training and test"
-# Labels that a user gives may come from a look at the rows, or not.
-TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
-"""The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
-
 _OPTIONAL = ("feature_names", "history", "partition")
 _ATTRIBUTES = {
     "ensemble": "_ensemble",
-    "multi_class": "_fitted_multi_class",
     "exclusivity": "_fitted_exclusivity",
     "n_features": "n_features_in_",
     "feature_names": "feature_names_in_",
@@ -259,30 +173,11 @@ _ATTRIBUTES = {
 
 @dataclass(frozen=True, eq=False)
 class FittedState:
-    """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
+    """The fitted attributes of an ``ERMClassifier``, under their names without underscores.
 
+    They are what a model file holds beside the parameters, with a ``history`` of None where it came from one.
     What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
     without it begins at the same weights.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    ensemble : Ensemble
-    multi_class : {"ovr", "ovo"}
-        As it was at the time of the fit, like ``exclusivity``.
-    exclusivity : float
-    objective, dual_gap : ndarray of shape (n_problems,), float64
-    converged : ndarray of shape (n_problems,), bool
-    n_iter : ndarray of shape (n_problems,), int64
-    history : sequence of History, or None
-        None of a model that was loaded from a file.
-    n_features : int
-    feature_names : ndarray of shape (n_features,), object, or None
-    groups : ndarray of shape (n_features,), intp
-        Numbers of the feature groups.
-    partition : ndarray of shape (n_groups,), intp, or None
-        The member that owns each group, where members compete for features.
-    certificate_scope : {"test", "training and test", TRAINING_IF}
     """
 
     classes: NDArray[Any]
@@ -304,34 +199,18 @@ class FittedState:
     def of(cls, estimator: BaseEstimator) -> Self:
         """Collect the state of a fitted classifier."""
         check_is_fitted(estimator)
-        attributes, values = vars(snapshot(estimator)), {}
+        attributes, values = vars(copy(estimator)), {}
         for field in dataclasses.fields(cls):
             name = _ATTRIBUTES.get(field.name, f"{field.name}_")
             values[field.name] = attributes.get(name) if field.name in _OPTIONAL else attributes[name]
         return cls(**values)
 
-    def restore(self, estimator: Estimator) -> Estimator:
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
         """Make a classifier the fitted one of this state, whatever it was fitted to before."""
         pairs = ((_ATTRIBUTES.get(field, f"{field}_"), value) for field, value in vars(self).items())
         fitted = {name: value for name, value in pairs if value is not None}
         replace_fitted(estimator, fitted | {"_starts": []})
         return estimator
-
-
-def width_of(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return what validation notes of the columns, before there is a fit: their number and names."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
-
-
-def scope_of(partition: ArrayLike) -> str:
-    """Return what a certificate covers for members on such a partition.
-
-    With a partition chosen independently of the rows each member keeps to its own columns, in training too.
-    """
-    if not isinstance(partition, str):
-        return TRAINING_IF
-    return TEST if partition == "learned" else TRAINING_TOO
 
 
 def note(estimator: BaseEstimator) -> str:
@@ -357,39 +236,8 @@ def _difference(supports: Bools) -> str:
     return f"{n_members} members on {sizes}{surplus}"
 
 
-# A prediction while another thread fits the same classifier uses the former model or the new one. A fit works
-# on a snapshot of the classifier and ends with ``replace_fitted``, one assignment; a prediction takes a
-# snapshot first and reads all fitted attributes from that. Both are single operations on the dictionary of
-# the object, between which no other thread runs.
-
-PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
-"""Fitted attributes whose names do not end with an underscore."""
-
-
-def snapshot(estimator: Estimator) -> Estimator:
-    """Return a shallow copy, whose attributes stay what they are when ``estimator`` is fitted anew."""
-    twin: Estimator = object.__new__(type(estimator))
-    twin.__dict__.update(vars(estimator))
-    return twin
-
-
-def fitted_attributes(estimator: object) -> dict[str, Any]:
-    """Return what a fit left behind: attributes that end with an underscore, and those of ``PRIVATE``."""
-    attributes = dict(vars(estimator))  # a copy: another thread may add to it meanwhile
-    return {name: value for name, value in attributes.items() if name.endswith("_") or name in PRIVATE}
-
-
-def replace_fitted(estimator: object, fitted: dict[str, Any]) -> None:
-    """Replace all fitted attributes at once; parameters and all else stay."""
-    attributes = dict(vars(estimator))
-    for name in fitted_attributes(estimator):
-        del attributes[name]
-    estimator.__dict__ = attributes | fitted
-
-
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
 _BLOCK_SCORES = 1 << 19
-_COUNTED_ROWS = 1 << 16
 
 
 def has_probabilities(estimator: Any) -> bool:
@@ -412,14 +260,13 @@ def has_probabilities(estimator: Any) -> bool:
     return True
 
 
-def probabilities_of(scores: Floats) -> Floats:
-    """Compute the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
+def _probabilities(scores: Floats) -> Floats:
+    """Return the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
     if scores.ndim == 1:
         return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
     odds: Floats = expit(scores)
     # Where all are zero no class is any likelier than the others.
-    totals = odds.sum(axis=1, keepdims=True)
-    even = np.full_like(odds, 1 / odds.shape[1])
+    totals, even = odds.sum(axis=1, keepdims=True), np.full_like(odds, 1 / odds.shape[1])
     return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
@@ -441,7 +288,7 @@ class MemberPredictions(CertifiedVotes):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        at = snapshot(self)
+        at = copy(self)
         codes = at._winners(X)  # before classes_, which may not be there yet
         return np.asarray(at.classes_[codes])
 
@@ -459,7 +306,7 @@ class MemberPredictions(CertifiedVotes):
             Class labels. A member without features (an empty row of ``supports_``) gives the same label to
             every row; hard voting does not count it. A read-only view when all members are equal.
         """
-        at = snapshot(self)
+        at = copy(self)
         check_is_fitted(at)
         return at._spread(at.classes_[at._votes(at._validate_rows(X))], 1)
 
@@ -480,15 +327,25 @@ class MemberPredictions(CertifiedVotes):
         return values
 
 
-class EnsemblePredictions(MemberPredictions):
+class EnsemblePredictions(MemberPredictions, BaseEstimator):
     """The methods and views of a fitted classifier that need no more than its members."""
 
     _ensemble: Ensemble
-    _fitted_multi_class: str
+    multi_class_: str
     groups_: Ints
     loss: str
     sparsity: float
     voting: str
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the usual repr, with a remark when all members are equal or on different features."""
+        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
+        return f"{plain}  # {sentence}" if sentence else plain
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram with the remark below it."""
+        diagram, sentence = str(super()._html_repr()), note(self)
+        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
 
     def decision_function(self, X: Matrix) -> Floats:
         """Compute scores of the classes; their order decides ``predict``.
@@ -507,30 +364,7 @@ class EnsemblePredictions(MemberPredictions):
             voters plus their votes in the second round, with the same margin term. Members without features
             do not vote.
         """
-        return snapshot(self)._decided(X, lambda scores: scores)
-
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
-        Returns
-        -------
-        score : float
-            Between 0 and 1.
-        """
-        predicted = self.predict(X)
-        # Whole numbers on both sides need no look at their kinds, which takes longer than the predictions.
-        if sample_weight is None and predicted.dtype.kind in "biuf" and are_plain_labels(y, len(predicted)):
-            return float(np.mean(predicted == y))
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return copy(self)._decided(X, lambda scores: scores)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there are members; validation alone already sets other attributes."""
@@ -581,7 +415,7 @@ class EnsemblePredictions(MemberPredictions):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; every row sums to 1.
         """
-        return probabilities_of(self.decision_function(X))
+        return _probabilities(self.decision_function(X))
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Matrix) -> Floats:
@@ -601,7 +435,7 @@ class EnsemblePredictions(MemberPredictions):
         if scores.ndim == 1:
             return np.asarray(np.stack([log_expit(-scores), log_expit(scores)], axis=1))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(probabilities_of(scores)))
+            return np.asarray(np.log(_probabilities(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """Compute the margins of every member in every binary problem.
@@ -616,7 +450,7 @@ class EnsemblePredictions(MemberPredictions):
         scores : ndarray of shape (n_samples, n_problems, n_estimators)
             A read-only view when all members are equal.
         """
-        at = snapshot(self)
+        at = copy(self)
         check_is_fitted(at)
         scores = at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
         return at._spread(scores, 2)
@@ -643,12 +477,6 @@ class EnsemblePredictions(MemberPredictions):
         return self._spread(self._ensemble.supports, 0)
 
     @property
-    def multi_class_(self) -> str:
-        """The scheme that was fitted, "ovr" or "ovo"."""
-        check_is_fitted(self)
-        return self._fitted_multi_class
-
-    @property
     def coef_(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), read-only."""
         self._require_soft("coef_")
@@ -670,7 +498,7 @@ class EnsemblePredictions(MemberPredictions):
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         """Return the stored members and the rule ``voting`` (None: that of the classifier)."""
-        at = snapshot(self)
+        at = copy(self)
         at.voting = at.voting if voting is None else voting
         check_is_fitted(at)
         if not RULES[at.voting].counts_votes:
@@ -712,14 +540,6 @@ class EnsemblePredictions(MemberPredictions):
             return np.asarray(member_votes(self._ensemble.scores(rows), *scheme))
 
         return _by_blocks(vote, X, self._ensemble)
-
-    def _vote_counts(self, X: Matrix) -> Ints:
-        """Count how often each member votes for each class, (n_estimators, n_classes)."""
-        counts = np.zeros((self._ensemble.intercepts.shape[1], len(self.classes_)), dtype=np.intp)
-        for start in range(0, X.shape[0], _COUNTED_ROWS):
-            votes = self._votes(X[start : start + _COUNTED_ROWS])
-            counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
-        return self._spread(counts, 0)
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)

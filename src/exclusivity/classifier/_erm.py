@@ -2,61 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cache, partial
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
 from threadpoolctl import ThreadpoolController
 
-from exclusivity._errors import ParameterError
-from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier._ensemble import (
-    TEST,
-    Ensemble,
-    EnsembleEstimator,
-    EnsemblePredictions,
-    FittedState,
-    fitted_attributes,
-    replace_fitted,
-    scope_of,
-    snapshot,
-    width_of,
-)
+from exclusivity._typing import Floats, Ints, Matrix, RandomState
+from exclusivity.classifier._ensemble import Ensemble, EnsemblePredictions
 from exclusivity.classifier._progress import (
     CALLER_OF_FIT,
     ENDED_EARLY,
     CallbackSupportMixin,
-    ProblemMonitor,
-    warn_of_constant_votes,
+    FitProgress,
     warn_of_early_ends,
-    warn_of_surplus,
-    watch_fit,
     with_callbacks,
 )
 from exclusivity.classifier._validation import (
+    TEST,
     bounds_of,
+    check_blockwise,
     check_parameters,
     check_scale,
     class_weights,
     contrasts,
+    fitted_attributes,
     group_codes,
     groups_of_rows,
-    number_classes,
     random_partition,
     read_partition,
+    replace_fitted,
     require_two_classes,
     sample_weights,
+    scope_of,
     signs_of_rows,
     validate_classes,
     warn_of_many_classes,
+    width_of,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import (
@@ -68,15 +61,50 @@ from exclusivity.objective.objective import (
 )
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
-from exclusivity.solvers.base import SolverResult, Start, Status
-from exclusivity.solvers.dispatch import parse_options, resolve_solver, solve_all
+from exclusivity.solvers.base import Callback, SolverResult, Start, Status
+from exclusivity.solvers.dispatch import parse_options, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions, solve_targets
 from exclusivity.solvers.run import Target, TotalLoss
 from exclusivity.voting.rules import RULES
 
 
-class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, EnsembleEstimator):
+@dataclass(repr=False, eq=False, match_args=False)
+class ERMParameters(BaseEstimator):
+    """The parameters of ``ERMClassifier``, which describes them."""
+
+    n_estimators: int = 10
+    _: KW_ONLY
+    C: float = 2.0
+    loss: str = "hinge"
+    p: float = 2
+    exclusivity: float = 1.0
+    sparsity: float = 0.0
+    coef_bounds: Any = None
+    monotonic_cst: Any = None
+    voting: str = "soft"
+    feature_groups: object = None
+    partition: ArrayLike = "learned"
+    solver: str = "auto"
+    solver_options: dict[str, Any] | None = None
+    tol: float = 1e-4
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    class_weight: Mapping[Any, float] | str | None = None
+    multi_class: str = "ovr"
+    warm_start: bool = False
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def __sklearn_tags__(self) -> Tags:
+        """Accept sparse rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, ERMParameters):
     """Exclusivity regularised machine: an ensemble of linear SVMs trained jointly.
 
     Minimises, over K = ``n_estimators`` linear members,
@@ -265,15 +293,18 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self : ERMClassifier
             The fitted classifier.
         """
-        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        fresh = copy(self)  # other threads predict with the former model until this one is complete
         fresh.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(fresh))
-        rows = MemoryTasks.of(fresh, X, y, sample_weight)
-        n_classes, n_rows = len(rows.classes), rows.shown["X"].shape[0]
+        fresh.feature_groups = groups_of_rows(self.feature_groups, X, self.exclusivity)
+        is_encoded = groups_of_rows(None, X) is not None
+        X, labels = validate_classes(fresh, X, y)
+        shown = {"X": X, "y": labels, "metadata": {"sample_weight": sample_weight}}
+        rows = MemoryTasks.build(fresh, X, labels, sample_weights(sample_weight, X.shape[0]), shown)
         # scikit-learn warns of more classes than half of the rows, and a TableEncoder of all these cases.
-        if not 2 * n_classes > n_rows > 20 and groups_of_rows(None, X) is None:
-            warn_of_many_classes(n_classes, n_rows, CALLER_OF_FIT)
-        return self._fit(fresh, rows, groups_of_rows(self.feature_groups, X, self.exclusivity))
+        if not 2 * len(rows.classes) > len(labels) > 20 and not is_encoded:
+            warn_of_many_classes(len(rows.classes), len(labels), CALLER_OF_FIT)
+        return self._fit(fresh, rows)
 
     @with_callbacks
     def fit_rows(
@@ -282,8 +313,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         """Train the ensemble on rows that are reached block by block: files, threads, a cluster.
 
         The result is that of :meth:`fit` on the same rows, with the same certificate. All parameters count,
-        but ``solver`` "alm" and "paper", ``exclusivity`` between 1 and infinity and ``n_jobs`` need rows in
-        memory.
+        but ``solver`` "alm" and "paper", ``exclusivity`` between 1 and infinity, ``max_iter`` at infinity
+        and ``n_jobs`` need rows in memory.
 
         Parameters
         ----------
@@ -302,7 +333,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             The fitted classifier.
         """
         check_parameters(vars(self))
-        check_blockwise(self)
+        check_blockwise(vars(self))
         classes, names = np.asarray(classes), None
         if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
@@ -315,69 +346,157 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
                     f"feature_names must have one name for each of the {rows.n_features} columns; got shape "
                     f"{names.shape}."
                 )
-        fresh = snapshot(self)
-        shown = {"X": rows, "y": classes, "metadata": {"sample_weight": None}}
         totals = rows.total(ClassTotals(len(classes)))
-        found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
-        return self._fit(fresh, found, self.feature_groups)
+        shown = {"X": rows, "y": classes, "metadata": {"sample_weight": None}}
+        return self._fit_blocks(rows, classes, totals, names, shown)
 
-    def _fit(self, fresh: Self, rows: FitTasks, feature_groups: object) -> Self:
-        """Solve for ``fresh``, a snapshot that knows the columns; then all that is fitted changes at once."""
-        width = width_of(fresh)
-        groups = group_codes(feature_groups, fresh.n_features_in_, width.get("feature_names_in_"))
+    def _fit_blocks(
+        self,
+        rows: RowSource,
+        classes: NDArray[Any],
+        totals: Floats,
+        names: NDArray[Any] | None,
+        shown: dict[str, Any],
+    ) -> Self:
+        """Fit to checked rows; ``totals`` are the sums of the classes' sample weights."""
+        require_two_classes(classes)
+        warn_of_many_classes(len(classes), rows.n_rows, CALLER_OF_FIT + 1)
+        check_scale(rows.row_scale)
+        fresh = copy(self)
+        fresh.n_features_in_ = rows.n_features
+        fresh.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            fresh.feature_names_in_ = names
+        return self._fit(fresh, BlockTasks.build(fresh, rows, classes, totals, shown))
+
+    def _fit(self, fresh: Self, rows: FitTasks) -> Self:
+        """Solve for ``fresh``, a copy that knows the columns; then all that is fitted changes at once."""
         names = [task.name for task in rows.tasks]
         if self.exclusivity > 1 and len(names) > 1:
             names = [f"{len(names)} binary problems together"]
-        context: Any = None
-        monitors: list[ProblemMonitor] = []
+        progress: FitProgress | None = None
         if self.verbose or getattr(self, "_skl_callbacks", None):
-            context, monitors = watch_fit(self, width, names, rows)
-        results = rows.solve(fresh, groups, monitors)
-        fresh._store(results, rows.classes, groups, rows.dtype)
+            progress = FitProgress(self, names, rows.shown, partial(fitted_members, fresh, rows))
+        results = rows.solve(fresh, () if progress is None else progress.monitors)
+        fresh._store(results, rows)
         replace_fitted(self, fitted_attributes(fresh))
-        for monitor, result in zip(monitors, results, strict=False):  # one monitor for joint problems
-            monitor.finish(result)
-        if context is not None:
-            context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **rows.shown)
-        short = [pair for pair in zip(names, results, strict=False) if pair[1].status in ENDED_EARLY]
-        if short:
-            warn_of_early_ends(short, len(names), self.tol)
+        if progress is not None:
+            progress.finish(results)
+        ended = [pair for pair in zip(names, results, strict=False) if pair[1].status in ENDED_EARLY]
+        if ended:
+            warn_of_early_ends(ended, f"{len(names)} problems", self.tol, CALLER_OF_FIT + 1)
         if self.exclusivity > 1:
-            warn_of_surplus(groups, self.n_estimators)
-            if self.voting != "soft":
-                warn_of_constant_votes(rows.vote_counts(fresh), fresh)
+            warn_of_members(fresh, rows)
         return self
 
-    def _store(
-        self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: DTypeLike
-    ) -> None:
+    def _store(self, results: Sequence[SolverResult], rows: FitTasks) -> None:
         """Store the results of a fit, one per binary problem, beside the columns' number and names."""
-        members = [(result.weights, result.intercepts) for result in results]
-        FittedState(
-            classes=classes,
-            ensemble=Ensemble.from_members(members, dtype),
-            multi_class=self.multi_class,
-            exclusivity=float(self.exclusivity),
-            objective=np.array([result.objective for result in results]),
-            dual_gap=np.array([result.gap for result in results]),
-            converged=np.array([result.converged for result in results]),
-            n_iter=np.array([result.n_iter for result in results]),
-            history=[result.history for result in results],
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            groups=groups,
-            partition=getattr(results[0], "partition", None),
-            certificate_scope=scope_of(self.partition),
-        ).restore(self)
-        # Some numbers per row and problem: kept only where the next fit will continue from them.
-        self._starts = [Start.again(result) for result in results] if self.warm_start else []
+        fitted = fitted_members(self, rows, [(result.weights, result.intercepts) for result in results])
+        for name in ("objective", "gap", "converged", "n_iter"):
+            values = np.array([getattr(result, name) for result in results])
+            fitted["dual_gap_" if name == "gap" else f"{name}_"] = values
+        fitted |= {
+            "history_": [result.history for result in results],
+            "groups_": rows.groups,
+            "certificate_scope_": scope_of(self.partition),
+            # Some numbers per row and problem: kept only where the next fit will continue from them.
+            "_starts": [Start.again(result) for result in results] if self.warm_start else [],
+        }
+        if (partition := getattr(results[0], "partition", None)) is not None:
+            fitted["partition_"] = partition
+        replace_fitted(self, fitted)
 
-
-LARGE_SIDE = 4096
-"""From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
 
 _SEED_LIMIT = np.iinfo(np.int32).max
-_is_limited = Lock()
+# Solvers treat members alike, but a matrix product may round its columns differently.
+_EQUAL_TOL = 1e-10
+
+
+def fitted_members(
+    model: ERMClassifier, rows: FitTasks, members: Sequence[tuple[Floats, Floats]]
+) -> dict[str, Any]:
+    """Return the fitted attributes that hold members: a pair of weights and intercepts per binary problem.
+
+    Equal members are stored once.
+    """
+    n_members = len(members[0][1])
+    if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
+        members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
+    stacked = np.stack([pair[0].T for pair in members]), np.stack([pair[1] for pair in members])
+    means = [own.mean(axis=1, keepdims=True) for own in stacked]
+    pairs = list(zip(stacked, means, strict=True))
+    if all(np.abs(own - mean).max() <= _EQUAL_TOL * np.abs(mean).max() for own, mean in pairs):
+        stacked = means[0], means[1]
+    weights, intercepts = (np.ascontiguousarray(own, dtype=rows.dtype) for own in stacked)
+    return width_of(model) | {
+        "classes_": rows.classes,
+        "_ensemble": Ensemble(weights, intercepts, n_members),
+        "multi_class_": model.multi_class,
+        "_fitted_exclusivity": float(model.exclusivity),
+    }
+
+
+def warn_of_members(model: ERMClassifier, rows: FitTasks) -> None:
+    """Warn of members without features, and of votes that are the same for all training rows.
+
+    No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
+    """
+    n_groups, n_members = int(rows.groups.max()) + 1, model.n_estimators
+    if n_groups < n_members:
+        kind = "features" if n_groups == len(rows.groups) else "feature groups"
+        warnings.warn(
+            f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
+            f"abstain. Use {n_groups} members or fewer.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 2,
+        )
+    if model.voting == "soft":
+        return
+    ensemble = model._ensemble
+    defeats = rows.total(Defeats(ensemble.weights, ensemble.intercepts, rows.tasks, len(rows.classes)))
+    is_constant = (defeats == 0).any(axis=0) & (ensemble.weights != 0).any(axis=(0, 2))
+    if constant := np.flatnonzero(is_constant).tolist():
+        classes = np.unique(rows.classes[defeats[:, constant].argmin(axis=0)])
+        more = "" if model.class_weight == "balanced" else "class_weight='balanced', "
+        warnings.warn(
+            f"{len(constant)} of {n_members} members vote {' or '.join(map(str, classes))} for every "
+            f"training row (the first is number {constant[0]}): nothing can turn such a vote, and it knows "
+            f"nothing. Set {more}a larger C, or fewer members.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 2,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Defeats:
+    """Request in how many rows each class loses a comparison, for each member: (n_classes, n_members).
+
+    A class that never does has all votes of the member.
+    """
+
+    weights: Floats
+    intercepts: Floats
+    tasks: Sequence[Contrast]
+    n_classes: int
+
+    def answer(self, block: RowBlock, state: object) -> tuple[Ints, None]:
+        """See ``Request``."""
+        return self.of(DesignMatrix(aligned(block.X))), None
+
+    def of(self, design: DesignMatrix) -> Ints:
+        """Count in some rows."""
+        n_problems, n_members, n_features = self.weights.shape
+        weights = self.weights.reshape(-1, n_features).T.astype(float)
+        has_rest = n_problems > 1 and self.tasks[0].negative is None
+        found = np.zeros((self.n_classes, n_members), dtype=np.intp)
+        for _, X in design.blocks(weights.shape[1]):
+            scores = (X @ weights).reshape(-1, n_problems, n_members) + self.intercepts
+            wins = scores == scores.max(axis=1, keepdims=True) if has_rest else scores > 0
+            for task, won in zip(self.tasks, np.moveaxis(wins, 1, 0), strict=True):
+                found[task.positive] += (~won).sum(axis=0)
+                if not has_rest:
+                    found[task.negative or 0] += won.sum(axis=0)
+        return found
 
 
 # Rows in memory
@@ -387,23 +506,18 @@ _is_limited = Lock()
 class MemoryTasks:
     """The binary problems of a fit to rows in memory, and what callbacks may see of it.
 
-    ``design`` has all rows of positive weight, ``tasks`` the classes of each binary problem and ``rows`` its
-    rows. One-vs-rest problems share one design matrix and one array of weights, hence one factorisation. In
-    one-vs-one the first class of a pair is positive, as in ``SVC``.
+    ``design`` has all rows of positive weight, ``groups`` the number of each column's feature group,
+    ``tasks`` the classes of each binary problem and ``rows`` its rows. One-vs-rest problems share one design
+    matrix and one array of weights, hence one factorisation. In one-vs-one the first class of a pair is
+    positive, as in ``SVC``.
     """
 
     design: DesignMatrix
     classes: NDArray[Any]
+    groups: Ints
     tasks: Sequence[Contrast]
     rows: Sequence[LabelledRows]
     shown: dict[str, Any]
-
-    @classmethod
-    def of(cls, estimator: ERMClassifier, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
-        """Check the arguments of ``fit``; the number and the names of the features go to the estimator."""
-        X, y = validate_classes(estimator, X, y)
-        shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        return cls.build(estimator, X, y, sample_weights(sample_weight, X.shape[0]), shown)
 
     @classmethod
     def build(
@@ -413,7 +527,7 @@ class MemoryTasks:
 
         A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
         """
-        classes, codes = number_classes(y)
+        classes, codes = np.unique(y, return_inverse=True)
         if not np.all(weights):
             keep = np.flatnonzero(weights)
             X, codes, weights = X[keep], codes[keep], weights[keep]
@@ -429,7 +543,7 @@ class MemoryTasks:
                 of_pair = np.flatnonzero((codes == task.positive) | (codes == task.negative))
                 own, labels, own_weights = DesignMatrix(X[of_pair]), labels[of_pair], weights[of_pair]
             rows.append(LabelledRows(own, labels, own_weights))
-        return cls(design, classes, tasks, rows, shown)
+        return cls(design, classes, _groups_of(estimator), tasks, rows, shown)
 
     @property
     def dtype(self) -> Any:
@@ -442,47 +556,40 @@ class MemoryTasks:
         objective = objective_of(estimator, design.n_features, design.X.dtype, len(self.tasks))
         return [ERMProblem(objective, rows) for rows in self.rows]
 
-    def solve(
-        self, estimator: ERMClassifier, groups: Ints, monitors: Sequence[ProblemMonitor] = ()
-    ) -> list[SolverResult]:
+    def solve(self, estimator: ERMClassifier, monitors: Sequence[Callback] = ()) -> list[SolverResult]:
         """Solve every task by the solver that the estimator's parameters ask for.
 
         For ``exclusivity > 1`` all tasks are solved in one run, watched by one monitor: a feature group
         belongs to one member in every task.
         """
-        problems, seeds = self.problems(estimator), problem_seeds(estimator, len(self.tasks))
-        settings: dict[str, Any] = {
-            "tol": estimator.tol,
-            "max_iter": estimator.max_iter,
-            "n_threads": _n_threads(estimator.n_jobs),
-        }
+        problems, n_threads = self.problems(estimator), _n_threads(estimator.n_jobs)
         results: Sequence[SolverResult]
         with fitting_threads(*self.design.X.shape, is_sparse=self.design.is_sparse):
             if estimator.exclusivity > 1:
                 results = solve_exclusive(
                     problems,
-                    groups=groups,
-                    options=exclusive_options(estimator, groups, seeds[0]),
-                    random_state=seeds[0],
+                    max_iter=estimator.max_iter,
+                    n_threads=n_threads,
                     resume=estimator._starts if _is_warm(estimator) else (),
-                    callback=monitors[0] if monitors else None,
-                    **settings,
+                    **exclusive_settings(estimator, self.groups, len(problems), monitors),
                 )
             else:
                 results = solve_all(
                     problems,
                     estimator.solver,
                     options=estimator.solver_options,
+                    tol=estimator.tol,
+                    max_iter=estimator.max_iter,
                     starts=_warm_starts(estimator, len(problems)),
-                    seeds=seeds,
+                    seeds=problem_seeds(estimator, len(problems)),
                     callbacks=monitors or None,
-                    **settings,
+                    n_threads=n_threads,
                 )
             return [as_stored(*pair, estimator.tol) for pair in zip(problems, results, strict=True)]
 
-    def vote_counts(self, model: ERMClassifier) -> Ints:
-        """Count how often each member votes for each class in these rows."""
-        return model._vote_counts(self.design.X)
+    def total(self, request: Defeats) -> Ints:
+        """Answer a request about these rows."""
+        return request.of(self.design)
 
 
 # Rows in blocks
@@ -490,46 +597,39 @@ class MemoryTasks:
 
 @dataclass(frozen=True, eq=False)
 class BlockTasks:
-    """The binary tasks of a fit to rows that are reached block by block.
+    """The binary problems of a fit to rows that are reached block by block; see ``MemoryTasks``.
 
-    ``class_weights`` are factors on the weights of rows, by class; ``dtype`` is that of the fitted weights,
-    ``tasks`` has the classes of each binary problem, and ``shown`` what callbacks may see.
+    ``class_weights`` are factors on the weights of rows, by class.
     """
 
     rows: RowSource
     class_weights: Floats | None
     classes: NDArray[Any]
-    dtype: Any
+    groups: Ints
     tasks: Sequence[Contrast]
     shown: dict[str, Any]
 
     @classmethod
-    def of(
+    def build(
         cls,
         estimator: ERMClassifier,
         rows: RowSource,
-        classes: ArrayLike,
+        classes: NDArray[Any],
         totals: Floats,
         shown: dict[str, Any],
-        feature_names: NDArray[Any] | None = None,
     ) -> Self:
-        """Prepare a fit to checked rows; ``totals`` are the sums of the classes' sample weights."""
-        classes = np.asarray(classes)
-        require_two_classes(classes)
-        warn_of_many_classes(len(classes), rows.n_rows, CALLER_OF_FIT + 1)
-        check_scale(rows.row_scale)
-        estimator.n_features_in_ = rows.n_features
-        estimator.__dict__.pop("feature_names_in_", None)
-        if feature_names is not None:
-            estimator.feature_names_in_ = feature_names
-        dtype = np.dtype(getattr(rows, "dtype", np.float64))
+        """Build from checked rows; ``totals`` are the sums of the classes' sample weights."""
         is_weighted = estimator.class_weight is not None
         factors = class_weights(estimator.class_weight, classes, totals) if is_weighted else None
-        return cls(rows, factors, classes, dtype, contrasts(classes, estimator.multi_class), shown)
+        tasks = contrasts(classes, estimator.multi_class)
+        return cls(rows, factors, classes, _groups_of(estimator), tasks, shown)
 
-    def solve(
-        self, estimator: ERMClassifier, groups: Ints, monitors: Sequence[ProblemMonitor] = ()
-    ) -> list[SolverResult]:
+    @property
+    def dtype(self) -> Any:
+        """The type of the fitted weights."""
+        return np.dtype(getattr(self.rows, "dtype", np.float64))
+
+    def solve(self, estimator: ERMClassifier, monitors: Sequence[Callback] = ()) -> list[SolverResult]:
         """Solve every task; all of them share each pass over the rows."""
         rows = self.rows
         objective = objective_of(estimator, rows.n_features, self.dtype, len(self.tasks))
@@ -537,16 +637,8 @@ class BlockTasks:
         # Of this process: its own systems, and the products of a source that works in its threads.
         with fitting_threads(rows.n_rows, rows.n_features):
             if estimator.exclusivity > 1:
-                seed = problem_seeds(estimator, len(targets))[0]
-                results: Sequence[SolverResult] = solve_exclusive_targets(
-                    rows,
-                    targets,
-                    groups=groups,
-                    tol=estimator.tol,
-                    options=exclusive_options(estimator, groups, seed),
-                    random_state=seed,
-                    callback=monitors[0] if monitors else None,
-                )
+                settings = exclusive_settings(estimator, self.groups, len(targets), monitors)
+                results: Sequence[SolverResult] = solve_exclusive_targets(rows, targets, **settings)
             else:
                 options = parse_options(NewtonOptions, estimator.solver_options)
                 found = _warm_starts(estimator, len(targets))
@@ -561,13 +653,10 @@ class BlockTasks:
                 )
             return list(results) if self.dtype == np.float64 else self._as_stored(targets, results, estimator)
 
-    def vote_counts(self, model: ERMClassifier) -> Ints:
-        """Count how often each member votes for each class in these rows."""
-        voters = object.__new__(type(model))  # no more than votes need: it goes to every block
-        for name in ("_ensemble", "_fitted_multi_class", "classes_"):
-            setattr(voters, name, getattr(model, name))
-        counts: Ints = self.rows.total(_CountVotes(voters))
-        return counts
+    def total(self, request: Defeats) -> Ints:
+        """Answer a request about these rows."""
+        found: Ints = self.rows.total(request)
+        return found
 
     def _as_stored(
         self, targets: Sequence[Target], results: Sequence[SolverResult], estimator: ERMClassifier
@@ -589,37 +678,20 @@ class BlockTasks:
 FitTasks = MemoryTasks | BlockTasks
 
 
-def check_blockwise(estimator: ERMClassifier) -> None:
-    """Raise for parameters that need rows in memory."""
-    if resolve_solver(estimator.solver, estimator.exclusivity) not in ("newton", "exclusive"):
-        raise ParameterError(
-            "solver",
-            f"solver={estimator.solver!r} needs rows in memory; for rows in blocks use solver='auto', or fit "
-            "a sample of the rows.",
-        )
-    if 1 < estimator.exclusivity < np.inf:
-        raise ParameterError(
-            "exclusivity",
-            f"exclusivity={estimator.exclusivity!r}: between 1 and infinity members are fitted against each "
-            "other row by row, which needs rows in memory; for rows in blocks use exclusivity=np.inf for "
-            "members on different features, or at most 1.",
-        )
-    if estimator.n_jobs is not None:
-        raise ParameterError(
-            "n_jobs",
-            f"n_jobs={estimator.n_jobs!r} has no meaning for rows in blocks: their source decides how many "
-            "of them are worked on at a time; leave n_jobs=None.",
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class ClassTotals:
-    """Request the sum of the weights of each class, and check class numbers and weights on the way."""
+    """Request the sum of the weights of each class, and check the rows on the way."""
 
     n_classes: int
+    takes_tables: bool = False
 
     def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
+        if not (self.takes_tables or isinstance(block.X, np.ndarray) or sparse.issparse(block.X)):
+            raise TypeError(
+                f"X of a block must be an array or a CSR matrix of numbers; got {type(block.X).__name__}. "
+                "RobustAdditiveClassifier takes blocks of tables."
+            )
         codes, weights = np.asarray(block.codes), block.weights
         if codes.dtype.kind not in "iu" or (
             len(codes) and not 0 <= codes.min() <= codes.max() < self.n_classes
@@ -630,18 +702,12 @@ class ClassTotals:
         return np.bincount(codes, weights=weights, minlength=self.n_classes).astype(float), None
 
 
-@dataclass(frozen=True, eq=False)
-class _CountVotes:
-    """Request how often each member of a fitted classifier votes for each class."""
-
-    model: ERMClassifier
-
-    def answer(self, block: RowBlock, state: object) -> tuple[Ints, None]:
-        """See ``Request``."""
-        return self.model._vote_counts(aligned(block.X)), None
-
-
 # Objectives, starts and options
+
+
+def _groups_of(estimator: ERMClassifier) -> Ints:
+    names = vars(estimator).get("feature_names_in_")
+    return group_codes(estimator.feature_groups, estimator.n_features_in_, names)
 
 
 def objective_of(estimator: ERMClassifier, n_features: int, dtype: DTypeLike, n_problems: int) -> Objective:
@@ -664,12 +730,15 @@ def problem_seeds(estimator: Any, n_problems: int) -> list[int]:
     return [int(seed) for seed in seeds]
 
 
-def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> ExclusiveOptions:
-    """Return the options of the exclusive solver; a partition that is not learned is used as it is.
+def exclusive_settings(
+    estimator: ERMClassifier, groups: Ints, n_problems: int, monitors: Sequence[Callback]
+) -> dict[str, Any]:
+    """Return the arguments of the exclusive solver; a partition that is not learned is used as it is.
 
     A warm start searches from the partition of the previous fit.
     """
     options, n_members = parse_options(ExclusiveOptions, estimator.solver_options), estimator.n_estimators
+    seed = problem_seeds(estimator, n_problems)[0]
     former: Ints | None = getattr(estimator, "partition_", None) if _is_warm(estimator) else None
     if former is not None:
         n_former = len(estimator.supports_)
@@ -683,13 +752,15 @@ def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> Excl
         options = replace(options, partition=former)
     if options.voting is None:  # soft votes have no certificate to count
         options = replace(options, voting=RULES[estimator.voting].search)
-    if scope_of(estimator.partition) == TEST:
-        return options
-    if isinstance(estimator.partition, str):
-        partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
-    else:
-        partition = read_partition(estimator.partition, groups, n_members)
-    return replace(options, restarts=0, partition=partition)
+    if scope_of(estimator.partition) != TEST:
+        if isinstance(estimator.partition, str):
+            partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
+        else:
+            partition = read_partition(estimator.partition, groups, n_members)
+        options = replace(options, restarts=0, partition=partition)
+    shown = monitors[0] if monitors else None
+    limits = {"tol": estimator.tol, "random_state": seed}
+    return {"groups": groups, "options": options, "callback": shown, **limits}
 
 
 def _is_warm(estimator: ERMClassifier) -> bool:
@@ -785,6 +856,11 @@ def _certified(
 
 
 # Threads
+
+LARGE_SIDE = 4096
+"""From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
+
+_is_limited = Lock()
 
 
 def _n_threads(n_jobs: int | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from numbers import Real
 from time import perf_counter
@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
@@ -23,31 +23,30 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._ensemble import (
-    EnsembleEstimator,
     EnsemblePredictions,
     describe_parameters_like,
-    fitted_attributes,
-    replace_fitted,
     shared_parameters,
-    snapshot,
-    width_of,
 )
 from exclusivity.classifier._erm import (
     ERMClassifier,
+    ERMParameters,
     MemoryTasks,
     as_stored,
     fitting_threads,
     problem_seeds,
+    warn_of_members,
 )
-from exclusivity.classifier._progress import ENDED_EARLY, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier._progress import ENDED_EARLY, warn_of_early_ends
 from exclusivity.classifier._validation import (
     check_jobs,
     check_parameters,
-    group_codes,
+    fitted_attributes,
     groups_of_rows,
+    replace_fitted,
     sample_weights,
     signs_of_rows,
     validate_classes,
+    width_of,
 )
 from exclusivity.objective.estimates import cost_grid
 from exclusivity.solvers import SolverResult, solve_path
@@ -152,13 +151,15 @@ def erm_path(
         if name in parameters:
             raise TypeError(f"erm_path() got an unexpected keyword argument {name!r}")
     template = ERMClassifier(**parameters)
-    check_parameters(template.get_params(deep=False))
+    template.monotonic_cst = signs_of_rows(template.monotonic_cst, X)
+    check_parameters(vars(template))
+    template.feature_groups = groups_of_rows(template.feature_groups, X, template.exclusivity)
     X, y = validate_classes(template, X, y)
-    rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
+    rows = PathRows(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
     if template.exclusivity > 1:
-        warn_of_surplus(rows.groups, template.n_estimators)
+        warn_of_members(classifiers[0], rows.rows)
     return ERMPath(
         Cs=values,
         coefs=np.stack([classifier.coef_ for classifier in classifiers]),
@@ -170,23 +171,14 @@ def erm_path(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class PathRows:
-    """Validated rows as binary tasks, made once for all values of C.
+    """Checked rows as binary problems, made once for all values of C.
 
     ``template`` carries the parameters (its C does not matter) and the names of the features.
     """
 
-    template: ERMClassifier
-    rows: MemoryTasks
-    groups: Ints
-
-    @classmethod
-    def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
-        """Build from validated arrays."""
-        names = getattr(template, "feature_names_in_", None)
-        groups = group_codes(template.feature_groups, X.shape[1], names)
-        return cls(template, MemoryTasks.build(template, X, y, weights, {}), groups)
+    def __init__(self, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> None:
+        self.template, self.rows = template, MemoryTasks.build(template, X, y, weights, {})
 
     def costs(self, Cs: object) -> Floats:
         """Return the values of C to solve for."""
@@ -198,22 +190,23 @@ class PathRows:
             return cost_grid(self.rows.problems(self.template), int(Cs))
         return check_costs(Cs)
 
-    def solve(self, Cs: Floats) -> list[ERMClassifier]:
-        """Fit one classifier per C; warn once about all that did not reach the tolerance."""
-        if self.template.exclusivity <= 1:
-            return self._stored(Cs, list(zip(*self._solve_convex(Cs), strict=True)))
-        return self._stored(Cs, [self._solve_one(float(C)) for C in Cs])
+    def solve(self, Cs: Floats, *, one_by_one: bool = False) -> list[ERMClassifier]:
+        """Fit one classifier per C; warn once about all that did not reach the tolerance.
 
-    def refit(self, C: float) -> ERMClassifier:
-        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
-        return self._stored(np.array([C]), [self._solve_one(C)])[0]
-
-    def _stored(self, Cs: Floats, solved: Sequence[Sequence[SolverResult]]) -> list[ERMClassifier]:
-        """Return a classifier with the results of each C, one per task."""
-        classifiers = [self._new(float(C)) for C in Cs]
+        One by one they are what ``ERMClassifier(C=C)`` would fit to these rows, number by number.
+        """
+        solved: Sequence[Sequence[SolverResult]]
+        if one_by_one or self.template.exclusivity > 1:
+            solved = [self._solve_one(C) for C in Cs.tolist()]
+        else:
+            solved = list(zip(*self._solve_convex(Cs), strict=True))
+        classifiers = [self._new(C) for C in Cs.tolist()]
         for classifier, results in zip(classifiers, solved, strict=True):
-            classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
-        _warn_of_gaps(Cs, solved, self.template.tol)
+            classifier._store(results, self.rows)
+        ends = [(f"C={C:.3g}", result) for C, results in zip(Cs, solved, strict=True) for result in results]
+        ended = [pair for pair in ends if pair[1].status in ENDED_EARLY]
+        if ended:
+            warn_of_early_ends(ended, f"{len(ends)} fits", self.template.tol, 3)
         return classifiers
 
     def _new(self, C: float) -> ERMClassifier:
@@ -224,30 +217,40 @@ class PathRows:
 
     def _solve_one(self, C: float) -> Sequence[SolverResult]:
         started = perf_counter()
-        results = self.rows.solve(self._new(C), self.groups)
+        results = self.rows.solve(self._new(C))
         if self.template.verbose:
             print(f"[ERM] C = {C:.3g}: {perf_counter() - started:.1f} s")  # noqa: T201
         return results
 
     def _solve_convex(self, Cs: Floats) -> list[list[SolverResult]]:
-        """Return one list of results per task."""
-        template = self.template
-        problems = self.rows.problems(template)
+        """Return one list of results per binary problem."""
+        template, problems, costs = self.template, self.rows.problems(self.template), Cs.tolist()
         seeds = problem_seeds(template, len(problems))
-        limits: dict[str, Any] = {
-            "tol": template.tol,
-            "max_iter": template.max_iter,
-            "options": template.solver_options,
-        }
 
         def solve(number: int) -> list[SolverResult]:
-            started, costs = perf_counter(), Cs.tolist()
-            results = solve_path(problems[number], costs, template.solver, seed=seeds[number], **limits)
+            problem, started = problems[number], perf_counter()
+            found = solve_path(
+                problem,
+                costs,
+                template.solver,
+                tol=template.tol,
+                max_iter=template.max_iter,
+                options=template.solver_options,
+                seed=seeds[number],
+            )
             results = [
-                as_stored(problems[number].changed(cost=C), result, template.tol)
-                for C, result in zip(costs, results, strict=True)
+                as_stored(problem.changed(cost=C), result, template.tol)
+                for C, result in zip(costs, found, strict=True)
             ]
-            _report(self.rows.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
+            if template.verbose:
+                name, seconds = self.rows.tasks[number].name, perf_counter() - started
+                gap = max(result.gap for result in results)
+                print(f"[ERM] {name}: {len(Cs)} values of C, largest gap {gap:.1e}, {seconds:.1f} s")  # noqa: T201
+            for C, result in zip(costs, results, strict=True) if template.verbose >= 2 else ():
+                print(  # noqa: T201
+                    f"[ERM]   C = {C:.3g}: objective {result.objective:.6g}, gap {result.gap:.1e}, "
+                    f"{result.n_iter} iterations"
+                )
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
@@ -275,30 +278,6 @@ def check_costs(Cs: object) -> Floats:
     return values
 
 
-def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, verbose: int) -> None:
-    if verbose:
-        largest = max(result.gap for result in results)
-        print(f"[ERM] {name}: {len(Cs)} values of C, largest gap {largest:.1e}, {seconds:.1f} s")  # noqa: T201
-    if verbose >= 2:
-        for C, result in zip(Cs, results, strict=True):
-            line = f"objective {result.objective:.6g}, gap {result.gap:.1e}, {result.n_iter} iterations"
-            print(f"[ERM]   C = {C:.3g}: {line}")  # noqa: T201
-
-
-def _warn_of_gaps(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
-    pairs = [(C, result) for C, results in zip(Cs, solved, strict=True) for result in results]
-    short = [(C, result) for C, result in pairs if result.status in ENDED_EARLY]
-    if short:
-        C, worst = max(short, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
-        warnings.warn(
-            f"{len({C for C, _ in short})} of {len(Cs)} values of C did not reach tol={tol:g}; the worst, "
-            f"C={C:.3g}, has a duality gap of {worst.gap:.1e} after {worst.n_iter} iterations: "
-            f"{worst.status.value}. Scale the features (StandardScaler), raise max_iter, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-
 Outcome = tuple[Floats, Floats, Floats]
 """Of one fold: score, mean number of iterations and largest gap of every C."""
 
@@ -308,7 +287,7 @@ _DECADES_AT_ONCE = 1.0
 
 @describe_parameters_like(ERMClassifier)
 @dataclass(repr=False, eq=False, match_args=False)
-class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
+class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, ERMParameters):
     """An ERM whose C is chosen by cross-validation.
 
     For every fold the whole path over C takes little longer to solve than a few fits (see
@@ -411,11 +390,11 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         template.feature_groups = groups_of_rows(self.feature_groups, X, self.exclusivity)
         template.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(template))
-        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        fresh = copy(self)  # other threads predict with the former model until this one is complete
         X, y = validate_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))
         weights = sample_weights(sample_weight, X.shape[0])
-        everything = PathRows.build(template, X, y, weights)
+        everything = PathRows(template, X, y, weights)
         Cs = everything.costs(self.Cs)
         scorer = check_scoring(template, scoring=self.scoring)
         scores_weights = sample_weight is not None and takes_sample_weight(scorer)
@@ -430,13 +409,11 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
         found = SearchState(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0)).attributes(scorer)
         template.set_params(n_jobs=self.n_jobs)
-        fitted = everything.refit(found["C_"]) if self.refit else None
+        fitted = everything.solve(np.array([found["C_"]]), one_by_one=True)[0] if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
         replace_fitted(self, width_of(fresh) | members | found)
-        if self.exclusivity > 1:
-            warn_of_surplus(everything.groups, self.n_estimators)
-        if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
-            warn_of_constant_votes(everything.rows.vote_counts(fitted), fitted)
+        if self.exclusivity > 1 and fitted is not None:
+            warn_of_members(fitted, everything.rows)
         return self
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -503,7 +480,7 @@ class _Fold:
         if len(test) == 0:
             raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
         try:
-            rows = PathRows.build(self.template, self.X[train], self.y[train], self.weights[train])
+            rows = PathRows(self.template, self.X[train], self.y[train], self.weights[train])
         except ValueError as error:
             raise ParameterError(
                 "cv", f"The training rows of fold {number} of cv cannot be used: {error}"

@@ -1,20 +1,19 @@
-"""What a fit reports: lines for ``verbose``, scikit-learn's callbacks where it has them, and warnings."""
+"""What a fit reports: lines for ``verbose``, scikit-learn's callbacks where it has them, an early end."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from exclusivity._typing import Ints
-from exclusivity.classifier._ensemble import Ensemble
 from exclusivity.solvers.base import IterationState, SolverResult, Status
 
 if TYPE_CHECKING:
-    from exclusivity.classifier._erm import ERMClassifier, FitTasks
+    from exclusivity.classifier._erm import ERMClassifier
 
 __all__ = ["CallbackSupportMixin", "with_callbacks"]
 """Those of scikit-learn, beside what is defined here."""
@@ -51,70 +50,80 @@ ENDED_EARLY = (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED)
 """The ends of a run that deserve a warning."""
 
 
-class ProblemMonitor:
-    """Report the progress of one binary problem: lines for ``verbose``, and scikit-learn's callbacks.
+class FitProgress:
+    """Report a fit: lines for ``verbose``, and scikit-learn's callbacks.
 
     Parameters
     ----------
-    name : str
-        The problem, for messages.
     estimator : ERMClassifier
+    names : sequence of str
+        The binary problems, or one name for all that are solved together.
     shown : dict
         What callbacks may ask for besides: X, y, metadata.
-    context : CallbackContext or None
-        scikit-learn's context of this problem; None without callbacks.
     describe : callable
-        From an iteration state to the fitted attributes that a callback may ask for.
+        From weights and intercepts of all problems to the fitted attributes that a callback may ask for.
     """
 
     def __init__(
         self,
-        name: str,
         estimator: ERMClassifier,
+        names: Sequence[str],
         shown: dict[str, Any],
-        context: Any,
-        describe: Callable[[IterationState], dict[str, Any] | None],
+        describe: Callable[[list[tuple[Any, Any]]], dict[str, Any]],
     ) -> None:
-        self._name, self._estimator, self._shown = name, estimator, shown
-        self._context, self._describe = context, describe
-        if context is not None:
-            context.call_on_fit_task_begin(estimator=estimator, **shown)
+        self._estimator, self._names, self._describe = estimator, names, describe
+        self._shown, self._context = {"estimator": estimator, **shown}, None
+        self._parts: list[Any] = [None] * len(names)  # scikit-learn's contexts; None without callbacks
+        if getattr(estimator, "_skl_callbacks", None):
+            context = estimator._init_callback_context(max_subtasks=len(names), sequential_subtasks=False)
+            self._context = context.call_on_fit_task_begin(**self._shown)
+            self._parts = [
+                self._context.subcontext(task_name=name, task_id=number, max_subtasks=None)
+                for number, name in enumerate(names)
+            ]
+            for part in self._parts:
+                part.call_on_fit_task_begin(**self._shown)
+        self.monitors = [partial(self._watch, *pair) for pair in zip(names, self._parts, strict=True)]
+        """What solvers call after every iteration, one for each name."""
 
-    def __call__(self, state: IterationState) -> bool:
+    def finish(self, results: Sequence[SolverResult]) -> None:
+        """Report the end; the objective of problems that are solved together is their sum."""
+        for name, part, result in zip(self._names, self._parts, results, strict=False):
+            if self._estimator.verbose:
+                has_gap = not np.isnan(result.gap)
+                objective = result.objective if has_gap else result.history.objective[-1]
+                gap = f"gap {result.gap:.1e}, " if has_gap else ""
+                end = f"objective {objective:.6g}, {gap}{result.status.value}"
+                _print(name, f"ended after {result.n_iter} iterations, {end}")
+            if part is not None:
+                part.call_on_fit_task_end(**self._shown)
+        if self._context is not None:
+            self._context.call_on_fit_task_end(reconstruction_attributes=dict, **self._shown)
+
+    def _watch(self, name: str, part: Any, state: IterationState) -> bool:
         """Print, call the callbacks, and return whether one of them wants to stop."""
         record = state.record
         if _is_worth_a_line(record.iteration, self._estimator.verbose):
             gap = f"gap {record.gap:.1e}, " if np.isfinite(record.bound) else ""  # none above exclusivity = 1
-            self._print(
-                f"iteration {record.iteration}, objective {record.objective:.6g}, {gap}{state.seconds:.1f} s"
-            )
-        if self._context is None:
+            at = f"iteration {record.iteration}, objective {record.objective:.6g}"
+            _print(name, f"{at}, {gap}{state.seconds:.1f} s")
+        if part is None:
             return False
-        task = self._context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=self._estimator, **self._shown)
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=self._estimator,
-                reconstruction_attributes=lambda: self._describe(state),
-                **self._shown,
-            )
-        )
+        task = part.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(**self._shown)
+        attributes = partial(self._attributes, state)
+        return bool(task.call_on_fit_task_end(reconstruction_attributes=attributes, **self._shown))
 
-    def finish(self, result: SolverResult) -> None:
-        """Report the end; the objective of problems that are solved together is their sum."""
-        if self._estimator.verbose:
-            has_gap = not np.isnan(result.gap)
-            objective = result.objective if has_gap else result.history.objective[-1]
-            gap = f"gap {result.gap:.1e}, " if has_gap else ""
-            self._print(
-                f"ended after {result.n_iter} iterations, objective {objective:.6g}, {gap}"
-                f"{result.status.value}"
-            )
-        if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator, **self._shown)
+    def _attributes(self, state: IterationState) -> dict[str, Any] | None:
+        if len(self._names) > 1:  # halfway through a multi-class fit there is no classifier to show
+            return None
+        if state.weights.ndim == 3:  # problems that are solved together
+            return self._describe(list(zip(state.weights, state.intercepts, strict=True)))
+        return self._describe([(state.weights, state.intercepts)])
 
-    def _print(self, text: str) -> None:
-        print(f"[ERM] {self._name}: {text}")  # noqa: T201 -- this is what verbose is for
+
+def _print(name: str, text: str) -> None:
+    print(f"[ERM] {name}: {text}")  # noqa: T201 -- this is what verbose is for
 
 
 def _is_worth_a_line(iteration: int, verbose: int) -> bool:
@@ -125,44 +134,13 @@ def _is_worth_a_line(iteration: int, verbose: int) -> bool:
     return verbose == 1 and iteration % step == 0 and (iteration // step) in (1, 2, 5)
 
 
-def watch_fit(
-    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: FitTasks
-) -> tuple[Any, list[ProblemMonitor]]:
-    """Open scikit-learn's context of a fit (None without callbacks), and make a monitor per name."""
-
-    def describe(state: IterationState) -> dict[str, Any] | None:
-        if len(names) > 1:  # halfway through a multi-class fit there is no classifier to show
-            return None
-        members = [(state.weights, state.intercepts)]
-        if state.weights.ndim == 3:  # problems that are solved together
-            members = list(zip(state.weights, state.intercepts, strict=True))
-        return width | {
-            "classes_": rows.classes,
-            "_ensemble": Ensemble.from_members(members, rows.dtype),
-            "_fitted_multi_class": estimator.multi_class,
-            "_fitted_exclusivity": float(estimator.exclusivity),
-        }
-
-    context, contexts = None, [None] * len(names)
-    if getattr(estimator, "_skl_callbacks", None):
-        context = estimator._init_callback_context(max_subtasks=len(names), sequential_subtasks=False)
-        context = context.call_on_fit_task_begin(estimator=estimator, **rows.shown)
-        contexts = [
-            context.subcontext(task_name=name, task_id=number, max_subtasks=None)
-            for number, name in enumerate(names)
-        ]
-    monitors = [
-        ProblemMonitor(name, estimator, rows.shown, own, describe)
-        for name, own in zip(names, contexts, strict=True)
-    ]
-    return context, monitors
-
-
-def warn_of_early_ends(short: Sequence[tuple[str, SolverResult]], n_problems: int, tol: float) -> None:
-    """Warn of problems that did not reach the tolerance: how many they are, and the largest gap."""
-    name, worst = max(short, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
-    more = f" So ended {len(short)} of {n_problems} problems; this gap is the largest." * (len(short) > 1)
-    warnings.warn(_advice(name, worst, tol) + more, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 2)
+def warn_of_early_ends(
+    ended: Sequence[tuple[str, SolverResult]], whole: str, tol: float, stacklevel: int
+) -> None:
+    """Warn of problems that did not reach the tolerance: how many of the ``whole``, and the largest gap."""
+    name, worst = max(ended, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
+    more = f" So ended {len(ended)} of {whole}; this gap is the largest." * (len(ended) > 1)
+    warnings.warn(_advice(name, worst, tol) + more, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
 def _advice(name: str, result: SolverResult, tol: float) -> str:
@@ -184,34 +162,3 @@ def _advice(name: str, result: SolverResult, tol: float) -> str:
         "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
         "raise max_iter, or accept the gap by raising tol."
     )
-
-
-def warn_of_surplus(groups: Ints, n_members: int) -> None:
-    """Warn where there are more members than feature groups to give them."""
-    n_groups = int(groups.max()) + 1
-    if n_groups < n_members:
-        kind = "features" if n_groups == len(groups) else "feature groups"
-        warnings.warn(
-            f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
-            f"abstain. Use {n_groups} members or fewer.",
-            UserWarning,
-            stacklevel=CALLER_OF_FIT + 2,
-        )
-
-
-def warn_of_constant_votes(counts: Ints, estimator: Any) -> None:
-    """Warn where members give all training rows the same class; ``counts`` has their votes by class.
-
-    No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
-    """
-    constant = np.flatnonzero((counts > 0).sum(axis=1) * estimator.supports_.any(axis=1) == 1)
-    if len(constant):
-        classes = np.unique(estimator.classes_[counts[constant].argmax(axis=1)])
-        more = "" if estimator.class_weight == "balanced" else "class_weight='balanced', "
-        warnings.warn(
-            f"{len(constant)} of {len(counts)} members vote {' or '.join(map(str, classes))} for every "
-            f"training row (the first is number {constant[0]}): nothing can turn such a vote, and it knows "
-            f"nothing. Set {more}a larger C, or fewer members.",
-            UserWarning,
-            stacklevel=CALLER_OF_FIT + 2,
-        )

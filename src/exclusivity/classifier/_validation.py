@@ -1,4 +1,4 @@
-"""Check parameters, rows, labels and weights; make binary problems of classes, groups of features."""
+"""Check parameters, rows, labels and weights; read classes, groups and bounds; replace fitted attributes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,20 @@ from exclusivity.voting.rules import RULES
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
     check_number(params, "n_estimators", least=1, integer=True)
-    _cost(params)
-    _loss(params)
+    if isinstance(params["C"], Real) and params["C"] == np.inf:
+        raise ParameterError(
+            "C",
+            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
+            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
+            "solution stays the same from some C on.",
+        )
+    check_number(params, "C", least=0, strict=True)
+    check_choice(params, "loss", tuple(LOSSES))
+    check_number(params, "p", least=1)
+    if params["loss"] != POWER_LOSS and params["p"] != 2:
+        raise ParameterError(
+            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
+        )
     check_number(params, "sparsity", least=0)
     check_number(params, "tol", least=0, strict=True)
     if params["max_iter"] is not None:
@@ -44,34 +56,6 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     check_jobs(params.get("n_jobs"))
     check_choice(params, "voting", tuple(RULES))
     check_choice(params, "multi_class", ("ovr", "ovo"))
-    _exclusivity(params)
-    _solver(params)
-    _partition(params)
-    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
-        check_bounded(params)
-
-
-def _loss(params: Mapping[str, Any]) -> None:
-    check_choice(params, "loss", tuple(LOSSES))
-    check_number(params, "p", least=1)
-    if params["loss"] != POWER_LOSS and params["p"] != 2:
-        raise ParameterError(
-            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
-        )
-
-
-def _cost(params: Mapping[str, Any]) -> None:
-    if isinstance(params["C"], Real) and params["C"] == np.inf:
-        raise ParameterError(
-            "C",
-            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
-            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
-            "solution stays the same from some C on.",
-        )
-    check_number(params, "C", least=0, strict=True)
-
-
-def _exclusivity(params: Mapping[str, Any]) -> None:
     check_number(params, "exclusivity", least=0, finite=False)
     if params["feature_groups"] is not None and params["exclusivity"] <= 1:
         raise ParameterError(
@@ -79,6 +63,10 @@ def _exclusivity(params: Mapping[str, Any]) -> None:
             "feature_groups only matters when members compete for features, exclusivity > 1; got "
             f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None.",
         )
+    _solver(params)
+    _partition(params)
+    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
+        check_bounded(params)
 
 
 def _partition(params: Mapping[str, Any]) -> None:
@@ -123,6 +111,23 @@ def _solver(params: Mapping[str, Any]) -> None:
             "convex: use solver='exclusive' or 'auto'.",
         )
     parse_options(SOLVERS[resolved].options, options)
+
+
+def check_blockwise(params: Mapping[str, Any]) -> None:
+    """Raise for parameters that need rows in memory."""
+    exclusivity = params["exclusivity"]
+    is_other = resolve_solver(params["solver"], exclusivity) not in ("newton", "exclusive")
+    is_limited = exclusivity > 1 and params["max_iter"] is not None
+    for name, is_wrong, advice in (
+        ("solver", is_other, "use solver='auto', or fit a sample of the rows"),
+        ("exclusivity", 1 < exclusivity < np.inf, "use np.inf (members on different features) or at most 1"),
+        ("n_jobs", params["n_jobs"] is not None, "leave it None: their source decides what runs at a time"),
+        ("max_iter", is_limited, "leave it None: members on different features are fitted all at once"),
+    ):
+        if is_wrong:
+            raise ParameterError(
+                name, f"{name}={params[name]!r} needs rows in memory; for rows in blocks {advice}."
+            )
 
 
 def check_number(
@@ -181,15 +186,17 @@ NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
 """The message where no row counts."""
 
 
-def validate_rows(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
+def validate_rows(
+    estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", *, is_plain: bool = True, **checks: Any
+) -> Any:
     """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
 
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
-    its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
+    its checks take longer than the fit. The caller says by ``is_plain`` whether labels are such.
     """
     if sparse.issparse(X):
         check_sparse(X)
-    is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
+    is_plain = is_plain and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
     with table_advice(type(estimator).__name__):
         return validate_data(estimator, X, y, **checks)
@@ -280,17 +287,6 @@ def check_weights(given: object, n_rows: int) -> Floats:
     return weights
 
 
-def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
-    if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
-        least, most = int(y.min()), int(y.max())
-        if most - least < len(y):  # so few that counting is no more than reading
-            offsets = np.subtract(y, least, dtype=np.intp)
-            is_there = np.bincount(offsets) > 0
-            return (np.flatnonzero(is_there) + least).astype(y.dtype), (np.cumsum(is_there) - 1)[offsets]
-    return np.unique(y, return_inverse=True)
-
-
 def require_labels(y: ArrayLike, whose: str = "") -> None:
     """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
 
@@ -367,10 +363,8 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
         )
     try:
         factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            "class_weight", f"class_weight must map classes to numbers; got {dict(given)!r}."
-        ) from error
+    except (TypeError, ValueError):
+        factors = np.zeros(1)
     if not np.all(np.isfinite(factors) & (factors > 0)):
         raise ParameterError(
             "class_weight", f"class_weight must be positive and finite; got {dict(given)!r}."
@@ -457,18 +451,20 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
     array([0, 1, 0])
     """
     labels: Any = feature_groups
+    columns: Any = names
     if labels is None:
         return np.arange(n_features)
-    if names is None and (callable(labels) or isinstance(labels, Mapping)):
+    if columns is None and (callable(labels) or isinstance(labels, Mapping)):
         raise ParameterError(
             "feature_groups",
             "feature_groups goes by column names, but X has none; fit on a DataFrame with string columns, or "
             "give one label per column.",
         )
     if isinstance(labels, Mapping):
-        labels = _labels_by_name(labels, names)
+        _refuse_unknown(labels, columns, "feature_groups")
+        labels = [labels.get(name, ("alone", place)) for place, name in enumerate(columns)]
     else:
-        labels = _as_list(labels(names) if callable(labels) else labels)
+        labels = _as_list(labels(columns) if callable(labels) else labels)
     if len(labels) != n_features:
         raise ParameterError(
             "feature_groups",
@@ -496,18 +492,6 @@ def _as_list(labels: Any) -> list[Any]:
             "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
         )
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
-
-
-def _labels_by_name(groups: Mapping[Any, Any], names: Any) -> list[Any]:
-    """Return one label per column; a column without one is a group of its own."""
-    unknown = [name for name in groups if name not in names]
-    if unknown:
-        raise ParameterError(
-            "feature_groups",
-            f"feature_groups names {unknown[0]!r}, which is no column of X; "
-            + hint_at_name(unknown[0], names),
-        )
-    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
 
 
 def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
@@ -578,7 +562,13 @@ def bounds_of(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int
     """
     names = getattr(estimator, "feature_names_in_", None)
     lower, upper = _intervals(estimator.coef_bounds, n_features, names)
-    signs = _signs(estimator.monotonic_cst, n_features, names)
+    signs = _per_column(estimator.monotonic_cst, 0.0, n_features, names, "monotonic_cst")
+    if not np.all(np.isin(signs, (-1, 0, 1))):
+        raise ParameterError(
+            "monotonic_cst",
+            "monotonic_cst must have 1 (the score rises with the column), -1 (it falls) or 0 (either) for "
+            f"each column; got {estimator.monotonic_cst!r}.",
+        )
     if n_problems > 1:
         _check_classes(signs, lower, upper, n_problems, estimator.multi_class)
     lower = np.where(signs > 0, np.maximum(lower, 0.0), lower)
@@ -621,27 +611,27 @@ def _pair(given: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
-def _signs(given: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
-    signs = _per_column(given, 0.0, n_features, names, "monotonic_cst")
-    if not np.all(np.isin(signs, (-1, 0, 1))):
-        raise ParameterError(
-            "monotonic_cst",
-            "monotonic_cst must have 1 (the score rises with the column), -1 (it falls) or 0 (either) for "
-            f"each column; got {given!r}.",
-        )
-    return signs
-
-
 def _per_column(
     given: Any, default: float, n_features: int, names: NDArray[Any] | None, parameter: str
 ) -> Floats:
     """Return one number per column, from a number, an array, or a dict by name with a default for others."""
     if given is None:
         return np.full(n_features, default)
+    numbers = given
     if isinstance(given, Mapping):
-        return _by_name(given, default, n_features, names, parameter)
+        if names is None:
+            raise ParameterError(
+                parameter,
+                f"{parameter} names columns, but X has no column names; fit on a DataFrame with string "
+                "columns, or give one number per column. Behind a TableEncoder give monotonic_cst to the "
+                "encoder.",
+            )
+        if parameter == "monotonic_cst":
+            _refuse_encoded([name for name, sign in given.items() if sign], names)
+        _refuse_unknown(given, names, parameter)
+        numbers = [default if given.get(name) is None else given[name] for name in names]
     try:
-        values = np.array(given, dtype=float)
+        values: Floats = np.asarray(numbers, dtype=float)
     except (TypeError, ValueError) as error:
         raise ParameterError(parameter, f"{parameter} must hold numbers; got {given!r}.") from error
     if values.ndim == 0 and parameter == "coef_bounds":
@@ -654,34 +644,13 @@ def _per_column(
     return values
 
 
-def _by_name(
-    given: Mapping[Any, Any], default: float, n_features: int, names: NDArray[Any] | None, parameter: str
-) -> Floats:
-    if names is None:
-        raise ParameterError(
-            parameter,
-            f"{parameter} names columns, but X has no column names; fit on a DataFrame with string columns, "
-            "or give one number per column. Behind a TableEncoder give monotonic_cst to the encoder.",
-        )
-    if parameter == "monotonic_cst":
-        _refuse_encoded([name for name, sign in given.items() if sign], names)
+def _refuse_unknown(given: Mapping[Any, Any], names: NDArray[Any], parameter: str) -> None:
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ParameterError(
             parameter,
             f"{parameter} names {unknown[0]!r}, which is no column of X; {hint_at_name(unknown[0], names)}",
         )
-    values = np.full(n_features, default)
-    for name, value in given.items():
-        if value is None:
-            continue
-        try:
-            values[names == name] = float(value)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(
-                parameter, f"{parameter} must hold numbers; {name!r} has {value!r}."
-            ) from error
-    return values
 
 
 def _refuse_encoded(columns: list[Any], names: NDArray[Any]) -> None:
@@ -727,3 +696,50 @@ def _float32_inside(ends: Floats, inward: float) -> Floats:
 
 def _title(at: int, names: NDArray[Any] | None) -> str:
     return f"column {at}" if names is None else f"column {names[at]!r}"
+
+
+# Fitted attributes
+
+TEST, TRAINING_TOO = "test", "training and test"
+# Labels that a user gives may come from a look at the rows, or not.
+TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
+"""The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
+
+
+# A prediction while another thread fits the same classifier uses the former model or the new one. A fit works
+# on a copy of the classifier and ends with ``replace_fitted``, one assignment; a prediction copies first and
+# reads all fitted attributes from that. Both are single operations on the dictionary of the object, between
+# which no other thread runs.
+
+PRIVATE = ("_ensemble", "_fitted_exclusivity", "_starts")
+"""Fitted attributes whose names do not end with an underscore."""
+
+
+def fitted_attributes(estimator: object) -> dict[str, Any]:
+    """Return what a fit left behind: attributes that end with an underscore, and those of ``PRIVATE``."""
+    attributes = dict(vars(estimator))  # a copy: another thread may add to it meanwhile
+    return {name: value for name, value in attributes.items() if name.endswith("_") or name in PRIVATE}
+
+
+def replace_fitted(estimator: object, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes at once; parameters and all else stay."""
+    attributes = dict(vars(estimator))
+    for name in fitted_attributes(estimator):
+        del attributes[name]
+    estimator.__dict__ = attributes | fitted
+
+
+def width_of(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return what validation notes of the columns, before there is a fit: their number and names."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+
+
+def scope_of(partition: ArrayLike) -> str:
+    """Return what a certificate covers for members on such a partition.
+
+    With a partition chosen independently of the rows each member keeps to its own columns, in training too.
+    """
+    if not isinstance(partition, str):
+        return TRAINING_IF
+    return TEST if partition == "learned" else TRAINING_TOO

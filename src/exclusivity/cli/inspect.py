@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> None:
     from exclusivity.inspection.summary import summarise
 
     loaded = models.load(args.model)
-    names = loaded.names if loaded.is_robust else None  # of columns; a linear model names its features
-    document = summarise(loaded.model, feature_names=names, n_strongest=args.features or 5)
+    titles = loaded.names if loaded.is_robust else None  # of columns; a linear model names its features
+    document = summarise(loaded.model, feature_names=titles, n_strongest=args.features or 5)
     if args.html is not None:
         from exclusivity.inspection import model_report
 

@@ -181,8 +181,8 @@ def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str)
 
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
-    from exclusivity.classifier._erm import ERMClassifier, check_blockwise
-    from exclusivity.classifier._validation import check_parameters
+    from exclusivity.classifier._erm import ERMClassifier
+    from exclusivity.classifier._validation import check_blockwise, check_parameters
 
     if args.additive:
         refuse(args, ("linear",), "is not for --additive; leave one of them out.")
@@ -195,7 +195,7 @@ def check_parameters(args: argparse.Namespace) -> None:
         classifier = ERMClassifier(**_given(args, LINEAR), feature_groups=groups)
         check_parameters(classifier.get_params(deep=False))
         if getattr(args, "dask", False):
-            check_blockwise(classifier)
+            check_blockwise(classifier.get_params(deep=False))
 
 
 def check_options(args: argparse.Namespace) -> None:

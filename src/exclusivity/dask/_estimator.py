@@ -28,16 +28,15 @@ from exclusivity.additive.classifier import (
     RobustAdditiveClassifier as LocalRobustAdditiveClassifier,
     has_probabilities as has_additive_probabilities,
 )
-from exclusivity.classifier._ensemble import (
-    FittedState,
-    describe_parameters_like,
-    has_probabilities,
-    shared_parameters,
-    snapshot,
-)
-from exclusivity.classifier._erm import BlockTasks, ERMClassifier as LocalERMClassifier, check_blockwise
+from exclusivity.classifier._ensemble import describe_parameters_like, has_probabilities, shared_parameters
+from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier._progress import with_callbacks
-from exclusivity.classifier._validation import check_parameters
+from exclusivity.classifier._validation import (
+    check_blockwise,
+    check_parameters,
+    fitted_attributes,
+    replace_fitted,
+)
 from exclusivity.dask._rows import Engine, Rows, distributed_rows
 
 Collection = Any
@@ -66,8 +65,9 @@ class ERMClassifier(LocalERMClassifier):
     Rows stay with the workers; what travels are sums over blocks of rows, a few numbers per feature and one
     matrix per Newton step. X of every method is a Dask array or DataFrame; y and ``sample_weight`` are Dask
     arrays or series. What methods return for every row is a lazy Dask array. ``solver`` "paper" and "alm",
-    ``exclusivity`` between 1 and infinity and ``n_jobs`` need rows in memory. With ``warm_start`` an interior
-    point (p = 1 where shrinking does not do) begins anew, at the same weights.
+    ``exclusivity`` between 1 and infinity, ``max_iter`` at infinity and ``n_jobs`` need rows in memory.
+    With ``warm_start`` an interior point (p = 1 where shrinking does not do) begins anew, at the same
+    weights.
 
     Parameters
     ----------
@@ -116,14 +116,13 @@ class ERMClassifier(LocalERMClassifier):
             The fitted classifier.
         """
         check_parameters(vars(self))
-        check_blockwise(self)
+        check_blockwise(vars(self))
         if not (isinstance(self.persist, (bool, np.bool_)) or self.persist == "auto"):
             raise ValueError(f"persist must be True, False or 'auto'; got {self.persist!r}.")
-        fresh, names = snapshot(self), _column_names(X)
+        names = _column_names(X)
         rows, classes, totals = _distributed(X, y, sample_weight, self.persist)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
-        return self._fit(fresh, found, self.feature_groups)
+        return self._fit_blocks(rows, classes, totals, names, shown)
 
     def to_local(self) -> LocalERMClassifier:
         """Return the plain classifier with the same parameters and the same fitted members.
@@ -133,8 +132,10 @@ class ERMClassifier(LocalERMClassifier):
         model : exclusivity.ERMClassifier
             For rows in memory: saving, plots and everything else work with it.
         """
+        check_is_fitted(self)
         model = LocalERMClassifier(**shared_parameters(self, LocalERMClassifier))
-        return FittedState.of(self).restore(model)
+        replace_fitted(model, fitted_attributes(self) | {"_starts": []})
+        return model
 
     predict = _lazy("predict")
     decision_function = _lazy("decision_function")
@@ -259,7 +260,7 @@ def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) 
             f"X has {n_features} features, but {type(model).__name__} is expecting {model.n_features_in_} "
             "features as input."
         )
-    nameless = snapshot(model)
+    nameless = copy(model)
     nameless.__dict__.pop("feature_names_in_", None)
     with warnings.catch_warnings():  # the zeros of this row may be dates or words to the model
         warnings.simplefilter("ignore", UserWarning)

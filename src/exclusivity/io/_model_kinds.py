@@ -15,9 +15,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier._ensemble import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.classifier._path import SearchState
-from exclusivity.classifier._validation import check_parameters
+from exclusivity.classifier._validation import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
 from exclusivity.io import _model_values as field
 from exclusivity.io._model_tables import ADDITIVE, ENCODER, STEP, pack_step, restore_step
 from exclusivity.io._model_values import MAX_PARTS, NEWER, Kind, Refusal, Rules, pack_params, refusing, shown

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.classifier._ensemble import TEST
-from exclusivity.classifier._validation import check_counted, check_number
+from exclusivity.classifier._validation import TEST, check_counted, check_number
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,

@@ -40,7 +40,6 @@ FIRST, SECOND = 0, 1
 """The side that a member takes in a duel of two classes."""
 
 Sides = NDArray[np.int8]
-Rows = slice | Ints
 
 _SPARE_ROUNDINGS = 8
 # Beyond this a margin only tells its sign; sums of such margins stay finite.
@@ -205,7 +204,7 @@ class MemberPreferences:
         """
         raise TypeError("members that only vote rank no classes")
 
-    def take(self, rows: Rows, members: Bools) -> Self:
+    def take(self, rows: slice | Ints, members: Bools) -> Self:
         """Return those of some rows and members, which are the last axis of every array."""
         chosen = slice(None) if members.all() else members
         arrays = {k: v[rows][..., chosen] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
