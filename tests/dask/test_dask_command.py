@@ -171,12 +171,16 @@ WRONG = {
         2,
         "--workers starts workers; leave it or --scheduler out",
     ),
-    "jobs": (["all.csv", "--dask", "--jobs", "2"], 2, "--jobs: n_jobs=2 has no meaning for rows in blocks"),
+    "jobs": (
+        ["all.csv", "--dask", "--jobs", "2"],
+        2,
+        "--jobs: n_jobs=2 needs rows in memory; for rows in blocks leave it",
+    ),
     "solver": (["all.csv", "--dask", "--solver", "alm"], 2, "--solver: solver='alm' needs rows in memory"),
     "exclusivity": (
         ["all.csv", "--dask", "--exclusivity", "3"],
         2,
-        "--exclusivity: exclusivity=3.0: between 1 and infinity",
+        "--exclusivity: exclusivity=3.0 needs rows in memory",
     ),
     "several without": (
         ["all.csv", "part-0.csv"],
