@@ -174,7 +174,7 @@ WRONG = {
     "jobs": (
         ["all.csv", "--dask", "--jobs", "2"],
         2,
-        "--jobs: n_jobs=2 needs rows in memory; for rows in blocks leave it",
+        "--jobs: n_jobs=2 needs rows in memory",
     ),
     "solver": (["all.csv", "--dask", "--solver", "alm"], 2, "--solver: solver='alm' needs rows in memory"),
     "exclusivity": (
