@@ -78,8 +78,8 @@ _FEW_ROWS = 400
 _STEEP_ROWS, _STEEP_HINGE_ROWS = 3, 20
 # A steep hinge takes proximal steps before an interior point only where its systems are so large.
 _STEEP_HINGE_SIDE = 600
-# An interior point takes about as long as so many passes for every unknown, a few factorised steps half of
-# that: what products may take before these, but at least the second number.
+# Methods that factorise take about as long as so many passes for every unknown: what products may take before
+# these, but at least the second number.
 _PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
@@ -361,8 +361,11 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     is_gentle = rows.n_rows > most_per_feature * rows.n_features
     if not loss.vanishes or is_gentle or not is_steep(reduced):
         return ["newton-cg"]
-    has_small_systems = side < _STEEP_HINGE_SIDE if loss.is_hinge else rows.n_rows < _FEW_ROWS
-    return [] if has_small_systems else ["proximal"]
+    if loss.is_hinge:
+        is_worth_it = side >= _STEEP_HINGE_SIDE and rows.n_rows <= _STEEP_ROWS * rows.n_features
+    else:
+        is_worth_it = rows.n_rows >= _FEW_ROWS
+    return ["proximal"] if is_worth_it else []
 
 
 def is_steep(reduced: ERMProblem) -> bool:
@@ -393,8 +396,8 @@ def systems_for(rows: RowFacts) -> float:
 def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     """Return how many passes the first of these methods, one of products, may take before the next one.
 
-    Before methods that factorise these are about what they take themselves: an interior point 10 to 20
-    systems, factorised steps half of them. A pass over sparse rows takes less time beside a system.
+    Before methods that factorise these are about what they take themselves: 10 to 20 systems. A pass over
+    sparse rows takes less time beside a system.
     """
     has_next = methods[1:2] in (["factorised"], ["interior"])
     if regime == "iterative" or methods[:2] == ["proximal", "interior"]:  # whose gap falls late, then fast
@@ -404,8 +407,7 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     if methods[:2] == ["proximal", "factorised"]:  # which takes tens of systems where the loss is steep
         return PATIENCE
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
-    is_quick = methods[:2] == ["newton-cg", "factorised"] and rows.n_rows >= rows.n_features
-    return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
+    return float(np.clip(passes, _LEAST_PASSES, PATIENCE))
 
 
 # ---------------------------------------------------------------- samples of the rows in memory
