@@ -71,6 +71,7 @@ CONSTANTS = {
     "newton._SYSTEMS": "systems of factorised steps with kinks or bounds",
     "newton._MANY_PER_FEATURE": "rows per feature from which there may be more",
     "newton._MANY_NUMBERS": "numbers in X from which products come first",
+    "newton._MANY_FOR_HINGE": "the same for the hinge",
     "newton._KERNEL_SIDE": "smaller side from which the kernel comes first",
     "newton._HINGE_SIDE": "smaller side from which products come first, hinge",
     "newton._SMOOTH_SIDE": "smaller side from which products come first, smooth losses",

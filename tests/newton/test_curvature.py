@@ -135,7 +135,7 @@ def test_long_problems_take_products_first_and_an_interior_point_if_need_be(monk
     X, y = rows(400, 4)
     problem = ERMProblem.build(X, y, p=1)
     expected = solve_newton(problem, tol=1e-9)
-    monkeypatch.setattr(solver_module, "_MANY_NUMBERS", 1000)
+    monkeypatch.setattr(solver_module, "_MANY_FOR_HINGE", 1000)
     monkeypatch.setattr(solver_module, "_HINGE_SIDE", 1)
     monkeypatch.setattr(solver_module, "_LEAST_PASSES", patience)
     found = solve_newton(problem, tol=1e-6)

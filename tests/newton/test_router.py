@@ -8,7 +8,7 @@ import pytest
 from benchmarks.router import dense_rows, sparse_rows
 from exclusivity.kernels import compiled
 from exclusivity.objective.losses import Logistic
-from exclusivity.objective.objective import ERMProblem
+from exclusivity.objective.objective import Bounds, ERMProblem
 from exclusivity.solvers.newton import (
     PATIENCE,
     NewtonOptions,
@@ -37,14 +37,36 @@ def methods(problem, *, is_chosen=False):
         ((500, 700), 2, 100.0, ["proximal", "factorised", "interior", "newton-cg"]),
         ((700, 100), 2, 0.01, ["factorised", "interior", "newton-cg"]),
         ((700, 400), 1, 0.01, ["newton-cg", "interior", "newton-cg"]),
-        ((700, 400), 1, 100.0, ["interior", "newton-cg"]),
+        ((700, 300), 1, 100.0, ["interior", "newton-cg"]),
+        ((2000, 500), 1, 100.0, ["interior", "newton-cg"]),
         ((700, 700), 1, 100.0, ["proximal", "interior", "newton-cg"]),
         ((2500, 100), 1, 100.0, ["newton-cg", "interior", "newton-cg"]),
-        ((150, 30), 1, 0.01, ["interior", "newton-cg"]),
+        ((1000, 60), 1, 0.01, ["interior", "newton-cg"]),
     ],
 )
 def test_products_come_first_where_systems_take_longer(shape, p, cost, first):
     assert methods(ERMProblem.build(*dense_rows(*shape), p=p, cost=cost)) == first
+
+
+@pytest.mark.parametrize(
+    ("shape", "p", "option", "first"),
+    [
+        ((1500, 400), 2, {"sparsity": 5.0}, "newton-cg"),
+        ((700, 400), 2, {"sparsity": 5.0}, "factorised"),
+        ((700, 400), 2, {"bounds": 0.1}, "newton-cg"),
+        ((300, 400), 2, {"bounds": 0.1}, "factorised"),
+        ((2500, 100), 1, {"sparsity": 5.0}, "newton-cg"),
+        ((1500, 100), 1, {"sparsity": 5.0}, "interior"),
+        ((1500, 100), 1, {"bounds": 0.1}, "newton-cg"),
+    ],
+)
+def test_with_kinks_and_bounds_products_come_first_where_rows_are_many(shape, p, option, first):
+    if "bounds" in option:
+        ends = np.full(shape[1], option["bounds"])
+        option = {"bounds": Bounds(-ends, ends)}
+    problem = ERMProblem.build(*dense_rows(*shape), p=p, cost=1.0, **option)
+    assert methods(problem)[0] == first
+    assert solve_newton(problem).converged
 
 
 @pytest.mark.parametrize(("cost", "expected"), [(0.01, False), (100.0, True)])

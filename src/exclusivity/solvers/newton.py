@@ -70,14 +70,15 @@ _PATIENCE_OF_PRODUCTS = 4
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
 # Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
 # where one side is so large: for the compiled kernel, for the hinge, for smooth losses.
-_MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 150
+_MANY_NUMBERS, _MANY_FOR_HINGE = 30_000, 120_000
+_KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30, 20, 150
 # Fewer rows than this and than features: steep smooth losses take a few systems of the rows' side.
 _FEW_ROWS = 400
 # With more rows per feature than this Newton-CG comes first whatever the cost, as rows cannot all be fitted:
 # for smooth losses, and for the hinge, whose interior point takes fewer steps.
 _STEEP_ROWS, _STEEP_HINGE_ROWS = 3, 20
 # A steep hinge takes proximal steps before an interior point only where its systems are so large.
-_STEEP_HINGE_SIDE = 600
+_STEEP_HINGE_SIDE = 400
 # Methods that factorise take about as long as so many passes for every unknown: what products may take before
 # these, but at least the second number.
 _PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
@@ -334,8 +335,9 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
 def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False) -> list[str]:
     """Return the methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
     rows = RowFacts.of(reduced)
-    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
-    methods = methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    is_wide = regime == "iterative" and rows.n_features >= rows.n_rows
+    is_proximal = is_wide and reduced.loss.vanishes and steepness(reduced) > 1
+    methods = methods_of(reduced.objective, rows, regime, is_steep=is_proximal)
     if is_chosen or regime == "iterative" or methods[0] == "shrinking" or not rows.takes_products:
         return methods
     return products_first(reduced, rows) + methods
@@ -353,12 +355,16 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     is_for_kernel = reduced.design.is_sparse and side >= _KERNEL_SIDE and has_kernel(reduced)
     if is_for_kernel and (rows.n_rows > rows.n_features or steepness(reduced) <= 1):
         return ["newton-cg"]
-    if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
+    if rows.n_rows * rows.n_features < (_MANY_FOR_HINGE if loss.is_hinge else _MANY_NUMBERS):
         return []
     if side < (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE):
         return []
-    most_per_feature = _STEEP_HINGE_ROWS if loss.is_hinge else _STEEP_ROWS
-    is_gentle = rows.n_rows > most_per_feature * rows.n_features
+    # Bounds leave few weights free, and with them rows that cannot be fitted.
+    is_boxed = not reduced.penalty.is_smooth and not np.any(reduced.penalty.kinks)
+    least, less = (_STEEP_HINGE_ROWS, _STEEP_ROWS) if loss.is_hinge else (_STEEP_ROWS, 1)
+    is_gentle = rows.n_rows >= (less if is_boxed else least) * rows.n_features
+    if not reduced.penalty.is_smooth:
+        return ["newton-cg"] if is_gentle else []
     if not loss.vanishes or is_gentle or not is_steep(reduced):
         return ["newton-cg"]
     if loss.is_hinge:
