@@ -200,3 +200,26 @@ def test_copies_go_on_and_model_files_begin_at_the_weights(tmp_path):
 def test_a_cold_classifier_keeps_nothing():
     X, y = binary_data()
     assert machine(p=1).fit(X, y)._starts == []
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"p": 1},
+        {"p": 1.5},
+        {"solver_options": {"regime": "interior"}},
+        {"solver": "alm"},
+        {"loss": "logistic"},
+    ],
+)
+def test_each_row_twice_in_place_of_weight_two_is_a_start_of_other_rows(knobs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    clf = ERMClassifier(3, C=5.0, warm_start=True, max_iter=1, tol=1e-12, **knobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        before = clf.fit(X, y, sample_weight=np.full(60, 2.0)).objective_
+        clf.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))  # the same objective, and twice as many multipliers
+    assert clf.objective_ <= before * (1 + 1e-9)
+    assert clf.set_params(max_iter=None, tol=1e-8).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).converged_[0]

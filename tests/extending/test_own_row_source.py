@@ -172,3 +172,18 @@ def test_blocks_of_tables_are_refused():
 
     with pytest.raises(TypeError, match=r"must be an array or a CSR matrix.*got DataFrame.*RobustAdditive"):
         ERMClassifier(2).fit_rows(Frames(), [0, 1])
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_blocks_that_are_not_those_of_the_last_pass_are_refused(mapped, monkeypatch, change):
+    X, codes = labelled_rows(200)
+    source, blocks, passes = mapped(X, codes), MappedFiles.blocks, []
+
+    def changing(self):
+        passes.append(list(blocks(self)))
+        yield from passes[0] if len(passes) < 5 else [*passes[0], passes[0][0]][: len(passes[0]) + change]
+
+    monkeypatch.setattr(MappedFiles, "blocks", changing)
+    problem = ERMProblem.build(X, np.where(codes == 1, 1.0, -1.0), p=1)
+    with pytest.raises(RuntimeError, match="more or fewer blocks than before"):
+        solve_targets(source, [Target(problem.objective, Contrast("1", 1))], tol=1e-9)

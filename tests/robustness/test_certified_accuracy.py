@@ -52,6 +52,10 @@ def test_curves_fall_to_zero(balanced):
     assert len(longer) == 9
 
 
+def test_a_huge_number_of_broken_columns_takes_no_memory():
+    assert certified_accuracy([2, 0, 1], ["a", "a", "b"], ["a", "a", "b"], r=10**15) == 0
+
+
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_clean_accuracy_is_an_upper_bound(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,6 +19,7 @@ from exclusivity.solvers import (
     History,
     IterationRecord,
     PaperOptions,
+    SolverSpec,
     Start,
     Status,
     dispatch,
@@ -493,6 +495,28 @@ def test_an_error_in_one_thread_ends_the_others():
             one_vs_rest(2, p=1), "alm", callbacks=[failing, counting], n_threads=2, tol=-1.0, max_iter=100_000
         )
     assert count[0] < 50_000
+
+
+def test_an_error_in_one_thread_reaches_the_compiled_loops_of_the_others(monkeypatch):
+    asked, started = [], threading.Event()
+
+    def solve(problem, *, tol, max_iter, options, callback):
+        if problem is problems[0]:
+            started.wait(10)
+            raise ZeroDivisionError
+        started.set()
+        for _ in range(1000):
+            asked.append(callback.is_cancelled())
+            if asked[-1]:
+                break
+            time.sleep(0.01)
+        return solve_newton(problem)
+
+    monkeypatch.setitem(SOLVERS, "asking", SolverSpec(solve=solve))
+    problems = one_vs_rest(2)
+    with pytest.raises(ZeroDivisionError):
+        solve_all(problems, "asking", n_threads=2)
+    assert asked[-1]
 
 
 def test_no_problems_no_results():

@@ -22,11 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier._ensemble import (
-    EnsemblePredictions,
-    describe_parameters_like,
-    shared_parameters,
-)
+from exclusivity.classifier._ensemble import EnsemblePredictions, describe_parameters_like, shared_parameters
 from exclusivity.classifier._erm import (
     ERMClassifier,
     ERMParameters,

@@ -129,8 +129,10 @@ def _worker_errors() -> Iterator[None]:
     """Turn errors of workers into those of the command."""
     try:
         yield
-    except (TimeoutError, RuntimeError) as error:
-        raise CommandError(f"the Dask cluster failed: {error}") from error
+    except TimeoutError as error:
+        raise CommandError(f"the Dask cluster did not answer in time ({error}).") from error
+    except RuntimeError as error:
+        raise CommandError(str(error)) from error
     except OSError as error:
         raise FileError(f"a worker cannot read the file: {error}") from error
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Compiled loops over sparse rows; the package works without them, on such rows more slowly."""
+"""Compiled loops over sparse rows and for the robust additive model; without them both are slower."""
 
 from __future__ import annotations
 

@@ -230,7 +230,8 @@ def certified_accuracy(
     0.25
     """
     check_number({"r": r}, "r", least=0, integer=True)
-    return float(certified_accuracy_curve(radii, y_true, y_pred, max_radius=r, balanced=balanced)[r])
+    curve = certified_accuracy_curve(radii, y_true, y_pred, balanced=balanced)
+    return float(curve[min(r, len(curve) - 1)])  # beyond its end nothing is certified
 
 
 def certified_accuracy_curve(

@@ -33,7 +33,7 @@ class RowBlock:
     codes : ndarray of int, shape (n_rows,)
         The number of each row's class.
     weights : ndarray of shape (n_rows,)
-        Sample weights above 0, class weights multiplied in.
+        Sample weights above 0; class weights are not part of them.
     """
 
     X: Matrix
@@ -97,6 +97,8 @@ class LocalBlocks(RowSource):
     Subclasses say how many rows and features there are, and what the blocks are: always the same ones.
     """
 
+    _n_blocks: int | None = None
+
     @abstractmethod
     def blocks(self) -> Iterator[RowBlock]:
         """Yield all blocks, in the same order every time."""
@@ -110,12 +112,21 @@ class LocalBlocks(RowSource):
         """Put all questions to one block after the other."""
         totals: list[Any] = [None] * len(questions)
         states: list[list[Any]] = [[] for _ in questions]
+        expected, n_blocks = self._n_blocks, 0
         for at, block in enumerate(self.blocks()):
+            n_blocks = at + 1
+            if expected is not None and n_blocks > expected:
+                break
             for number, question in enumerate(questions):
                 before = None if question.states is None else question.states[at]
                 part, state = question.request.answer(block, before)
                 totals[number] = part if at == 0 else totals[number] + part
                 states[number].append(state)
+        if expected is not None and n_blocks != expected:
+            raise RuntimeError(
+                f"blocks() yields more or fewer blocks than before ({expected}); give the same in every pass."
+            )
+        self._n_blocks = n_blocks
         return [
             Answer(total, kept if question.keeps_state else None)
             for total, kept, question in zip(totals, states, questions, strict=True)

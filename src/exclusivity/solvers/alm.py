@@ -285,7 +285,7 @@ class _TwoBlocks(MultiplierMethod):
             alpha = dual_from_scores(problem, self.scores.mean(axis=1))
         incumbent.raise_bound(dual_bound(problem, alpha), alpha)
         incumbent.offer_anew(problem, start.weights, start.intercepts)
-        if start.resumes(_TwoBlocks, incumbent.objective, incumbent.gap):
+        if start.resumes(_TwoBlocks, incumbent.objective, incumbent.gap, len(alpha)):
             self.go_on(start.state)
             self.scores = problem.scores(self.P, self.b)
             return

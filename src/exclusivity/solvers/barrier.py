@@ -1,4 +1,4 @@
-"""The rows of one block in the methods for the hinge: multipliers, slacks and working sets.
+"""The rows of one block in the interior-point methods: multipliers, slacks and working sets.
 
 ``interior`` says what is solved, and sums these functions over the blocks of rows.
 """

@@ -195,11 +195,14 @@ class Start:
         """
         return cls(result.weights, result.intercepts, factor * result.dual)
 
-    def resumes(self, kind: type, objective: float, gap: float) -> bool:
+    def resumes(self, kind: type, objective: float, gap: float, n_rows: int | None = None) -> bool:
         """Return whether its state is of that kind and of the problem with that objective and gap.
 
-        Rounding aside: a dual vector may also be repaired into a better one.
+        Rounding aside: a dual vector may also be repaired into a better one. With ``n_rows`` the state has
+        numbers of every row: those of as many others (each row twice instead of weight 2, say) are no use.
         """
+        if n_rows is not None and (self.dual is None or len(self.dual) != n_rows):
+            return False
         is_same = abs(objective - self.objective) <= _SAME * abs(self.objective)
         is_proven = gap <= self.gap + _SAME or bool(np.isnan(gap) and np.isnan(self.gap))
         return isinstance(self.state, kind) and is_same and is_proven

@@ -16,7 +16,7 @@ import numpy as np
 
 from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper, path
-from exclusivity.solvers.base import Callback, NoOptions, SolverResult, Start
+from exclusivity.solvers.base import Callback, IterationState, NoOptions, SolverResult, Start
 from exclusivity.solvers.run import constant_result
 
 Options = TypeVar("Options")
@@ -237,7 +237,11 @@ def _run_in_threads(
     cancelled = Event()
 
     def cancellable(callback: Callback | None) -> Callback:
-        return lambda state: cancelled.is_set() or (callback is not None and bool(callback(state)))
+        def watch(state: IterationState) -> bool:
+            return cancelled.is_set() or (callback is not None and bool(callback(state)))
+
+        vars(watch)["is_cancelled"] = cancelled.is_set  # compiled loops ask between their steps
+        return watch
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end

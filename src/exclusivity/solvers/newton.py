@@ -6,7 +6,7 @@ SVM is solved by second-order steps, in the regime that fits:
 ============  =======================================  ====================================================
 regime        when                                     how
 ============  =======================================  ====================================================
-"semismooth"  p >= 2, the logistic loss;               factorised Newton on the primal, block by block,
+"semismooth"  p >= 2, smooth hinge, logistic loss;     factorised Newton on the primal, block by block,
               1 < p < 2 with many rows                 warm-started on samples of the rows
 "interior"    p = 1;                                   primal-dual interior point; for p = 1 with many rows
               1 < p < 2 with few rows                  only on those near the margin, if they are few, and
@@ -158,7 +158,7 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
         dual = dual_from_scores(reduced, scores)
     run.passes += 2
     run.take(point, certificate_of(reduced, point, dual), is_start=True)
-    if start.resumes(Guess, run.scale * run.best_objective, run.gap):
+    if start.resumes(Guess, run.scale * run.best_objective, run.gap, reduced.design.n_rows):
         going_on: Guess = start.state
         return going_on
     return Guess(point, dual=repair_dual(reduced, dual))
@@ -442,7 +442,8 @@ def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     continue_run(inner, rows, regime, *sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    width = 1.0 if inner.state is None or inner.state.width is None else inner.state.width
+    state = inner.state  # of other methods the width is none of a corner
+    width = state.width if state is not None and state.method == "factorised" else 1.0
     sums: LossSums = rows.reduce(evaluate, inner.best, sample.loss.rounded(width), True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), width), inner.passes + 1
 

@@ -203,7 +203,7 @@ def solve_paper(
         if dual is not None and len(dual) == problem.design.n_rows and shape == algorithm.W.shape:
             incumbent.raise_bound(dual_bound(problem, dual), dual)
             incumbent.offer_anew(problem, start.weights, start.intercepts)
-        if not start.resumes(Algorithm2, incumbent.objective, incumbent.gap):
+        if not start.resumes(Algorithm2, incumbent.objective, incumbent.gap, problem.design.n_rows):
             raise ValueError(
                 "warm_start=True with solver='paper', which prescribes its own start, can only go on with "
                 "the problem of the previous fit: the same solver, rows and parameters. Set warm_start=False "

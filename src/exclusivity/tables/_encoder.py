@@ -38,13 +38,7 @@ from exclusivity.tables._codes import (
     missing_in,
     sparse_is_better,
 )
-from exclusivity.tables._columns import (
-    ColumnTable,
-    DictionaryColumn,
-    column_of,
-    kind_of,
-    odd_cells,
-)
+from exclusivity.tables._columns import ColumnTable, DictionaryColumn, column_of, kind_of, odd_cells
 
 _REFUSED = {
     "number": "it held numbers in fit, and here a cell holds {}; give a number, or nothing for a missing "
