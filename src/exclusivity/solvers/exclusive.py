@@ -239,9 +239,7 @@ def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _D
         start = given.for_problem(problem)
         if start.weights.shape != (problem.design.n_features, problem.n_members):
             return None
-        if not start.resumes(
-            _Descent, problem.value(start.weights, start.intercepts), np.nan, problem.design.n_rows
-        ):
+        if not start.resumes(_Descent, problem.value(start.weights, start.intercepts), np.nan):
             return None
     descent: _Descent = deepcopy(resume[0].state)
     return descent
