@@ -1,14 +1,16 @@
 """Refuse words that have a plainer textbook term: ``python scripts/check_words.py``, a part of ``make lint``.
 
-Reads README, the documentation, and the docstrings and messages of the package (what ``--help`` prints is
-among them). A line that needs the word all the same is quoted in ``ALLOWED``.
+Reads README, the documentation, and the docstrings, messages and comments of the package (what ``--help``
+prints is among them), C included. A line that needs the word all the same is quoted in ``ALLOWED``.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,9 @@ ROOT = Path(__file__).parent.parent
 TERMS = {
     r"gaps? (?:in|of) (?:a |the )?(?:tables?|columns?|cells?)|dates(?:,| and) gaps": "missing value",
     r"\bwalk(?:s|ed|ing)?\b": "solver run, iteration",
+    r"\btravel(?:s|led|ling)?\b": "be sent",
+    r"\bbands? of rows\b|\brows in a band\b": "active set, working set",
+    r"\bplanes of the kernel\b|\bblends?\b": "two-dimensional subspace, convex combination",
     r"\btravellers?\b": "solver run",
     r"\bcompany\b": "batch",
     r"\bleash\b|\bpilot\b": "trust region, warm start",
@@ -47,9 +52,6 @@ ALLOWED = {
 
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
 
-LATER: set[str] = set()
-"""Files of the package that still have such words; the list only shrinks."""
-
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and text of each passage that a reader sees."""
@@ -58,6 +60,13 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
         text = CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
         yield from enumerate(text.splitlines(), 1)
         return
+    if path.suffix in (".c", ".h"):
+        for found in re.finditer(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL):
+            yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].split())
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, re.sub(r"``?[^`]*``?", "", " ".join(node.value.split()))
@@ -78,11 +87,7 @@ def main() -> int:
     """Print what is to be replaced; 1 if anything is."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("docs/research/*.md")]
     pages.remove(ROOT / "CHANGELOG.md")  # earlier releases stay as they were
-    sources = [
-        path
-        for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py")]
-        if str(path.relative_to(ROOT)) not in LATER
-    ]
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.[ch]"), *ROOT.glob("examples/*.py")]
     found = [line for path in sorted(pages) + sorted(sources) for line in complaints(path)]
     sys.stdout.write("".join(f"{line}\n" for line in found))
     return 1 if found else 0

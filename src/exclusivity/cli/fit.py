@@ -32,7 +32,7 @@ COMMON = (
 )
 
 FOLDS = 5
-# With more values than this, folds take long unless somebody asks for them.
+# With more values than this, folds take long unless they are asked for.
 _MOST_VALUES = 2_000_000
 
 _FOLDS = "cross-validation (default: 5; of large data or with --test 0)"

@@ -140,7 +140,7 @@ def _unknown(word: str, known: list[str]) -> str:
     if not word.startswith("-"):
         return f"{word!r} is one argument too many (several columns to leave out: --ignore A,B)"
     tried = word.partition("=")[0]
-    # Somebody who knows the parameters of the library finds their options.
+    # A parameter of the library stands for its option.
     option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"), tried.lower())
     near = difflib.get_close_matches(option, known, 1, cutoff=0.75)
     return f"there is no option {tried}; {f'did you mean {near[0]}?' if near else 'see --help.'}"

@@ -97,7 +97,7 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
         return data
     if is_table:
         X = X.to_numpy()
-        X.setflags(write=True)  # nobody else has it, and it is scaled in place
+        X.setflags(write=True)  # it is the only reference, and it is scaled in place
     return replace(data, X=X)
 
 
@@ -330,7 +330,7 @@ def _scaled(scaler: Any, X: Any) -> Any:
             scaler.partial_fit(X[block])
         for block in blocks:
             X[block] = scaler.transform(X[block])
-    scaler.set_params(copy=True)  # its next rows belong to somebody else
+    scaler.set_params(copy=True)  # its next rows are the caller's
     return X
 
 

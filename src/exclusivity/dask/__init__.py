@@ -1,4 +1,4 @@
-"""The same classifiers on Dask collections: rows stay with the workers, sums travel."""
+"""The same classifiers on Dask collections: rows stay with the workers, sums are sent."""
 
 try:
     from exclusivity.dask._estimator import ERMClassifier, RobustAdditiveClassifier

@@ -62,7 +62,7 @@ _lazy = partial(lazy, LocalERMClassifier)
 class ERMClassifier(LocalERMClassifier):
     """:class:`exclusivity.ERMClassifier` for Dask arrays and DataFrames: the same certified optimum.
 
-    Rows stay with the workers; what travels are sums over blocks of rows, a few numbers per feature and one
+    Rows stay with the workers; what is sent are sums over blocks of rows, a few numbers per feature and one
     matrix per Newton step. X of every method is a Dask array or DataFrame; y and ``sample_weight`` are Dask
     arrays or series. What methods return for every row is a lazy Dask array. ``solver`` "paper" and "alm",
     ``exclusivity`` between 1 and infinity, ``max_iter`` at infinity and ``n_jobs`` need rows in memory.
@@ -174,7 +174,7 @@ class ERMClassifier(LocalERMClassifier):
 class RobustAdditiveClassifier(LocalRobustAdditiveClassifier):
     """:class:`exclusivity.RobustAdditiveClassifier` for Dask arrays and DataFrames.
 
-    Rows stay with the workers, who keep them if they fill no more than 40 % of their memory; what travels are
+    Rows stay with the workers, who keep them if they fill no more than 40 % of their memory; what is sent are
     sums over blocks of rows. Levels are those of 200,000 rows, evenly spaced; with no more rows, the optimum
     is that of the rows in memory. Parameters and attributes are the same, too. Predictions and certificates
     are lazy Dask arrays, and X has the columns of fit, in their order. For ``attack`` and ``suspects`` take

@@ -2,7 +2,7 @@
 
 Collections are cut into blocks. A worker checks a block, describes it (``BlockFacts``), and encodes its
 labels as class numbers. A pass over the rows is one graph: every request goes to all blocks, and their
-answers are added along a tree, eight neighbours at a time, so that only the total travels to the client.
+answers are added along a tree, eight neighbours at a time, so that only the total is sent to the client.
 Blocks that one worker holds share a task; a task adds those parts of the tree that it has as a whole, so that
 the order of the additions is always that of the tree: results repeat bit for bit, whichever worker has which
 block and whichever worker dies.
@@ -65,11 +65,11 @@ FAN_IN = 8
 """The number of partial sums that one task adds."""
 
 MAX_CLASSES = 10_000
-"""More labels than this are no classes: they would also have to travel."""
+"""More labels than this are no classes: they would also have to be sent."""
 
 # Every so many rows are checked byte by byte; all of them would take as long as a pass.
 _CHECKED_STEP = 64
-# Requests up to so many bytes, all copies counted, travel with the tasks; larger ones are a task's result.
+# Requests up to so many bytes, all copies counted, are sent with the tasks; larger ones are a task's result.
 _SMALL = 1 << 20
 # Blocks that fill more than this share of the workers' memory are read anew in every pass.
 _MEMORY_SHARE = 0.4
@@ -132,7 +132,7 @@ class _Describe:
         codes = np.searchsorted(labels, block.y)
         totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
         (n_rows, n_features), X, dtype = block.X.shape, block.X, np.dtype(np.float64)
-        if isinstance(X, ColumnTable):  # nobody computes products with it
+        if isinstance(X, ColumnTable):  # it takes part in no products
             n_bytes, scale = int(sizeof(X.columns)), RowScale(0.0, np.zeros(n_features), n_features)
         else:
             n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes

@@ -217,7 +217,7 @@ def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
     path = Path(path)
     if stat.S_ISDIR(path.stat().st_mode):
         raise IsADirectoryError(f"{path} is a folder; give the name of a model file.")
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait, perhaps for ever
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait, perhaps without end
         raise ModelFormatError("this is no ordinary file; expected a model file.", str(path))
     with path.open("rb") as stream:
         return read_model(stream, os.fstat(stream.fileno()).st_size, str(path))

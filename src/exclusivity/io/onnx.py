@@ -153,7 +153,7 @@ class Graph:
         """Return the (first) result of an operation of the ONNX standard; what is no tensor is constant."""
         names = [each.name if isinstance(each, Tensor) else self._constant(each) for each in operands]
         output = output or self._name()
-        others = [self._name()] if kind == "TopK" else []  # the places of the largest, which nobody needs
+        others = [self._name()] if kind == "TopK" else []  # the places of the largest, which are not needed
         self._nodes.append(self.onnx.helper.make_node(kind, names, [output, *others], **attributes))
         return Tensor(self, output, dtype)
 

@@ -109,7 +109,7 @@ static PyObject *summarise_rows(PyObject *module, PyObject *arguments)
 
 static const char CAPSULE[] = "exclusivity.kernels.Solver";
 
-enum { MOST_STEPS = 1000000 }; /* at a time: far more than anybody waits for */
+enum { MOST_STEPS = 1000000 }; /* at a time: far more than any call needs */
 
 typedef struct {
     Solver *solver;

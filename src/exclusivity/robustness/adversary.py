@@ -17,7 +17,7 @@ from exclusivity.voting.preferences import pair_tallies
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
-# How far beyond its boundary a member is pushed: other columns of the same member cannot pull it back.
+# How far beyond its boundary a member is pushed: other columns of the same member cannot move it back.
 _PUSH = 100.0
 
 

@@ -469,7 +469,7 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class RowList:
-    """Single rows, for the few cases where some of them travel; they add up to more rows."""
+    """Single rows, for the few cases where some of them are sent; they add up to more rows."""
 
     X: Matrix
     labels: NDArray[Any]
