@@ -164,6 +164,8 @@ class RidgeSystem:
     def _iterate(self, right: Floats, start: Floats) -> Floats:
         """Solve by conjugate gradients, scaled by the diagonal, all columns at once."""
         scales, shape = self._scales, right.shape
+        if not np.isfinite(right).all():  # the run has diverged, which its objective will say
+            return right
 
         def image(scaled: Floats) -> Floats:
             direction = scaled.reshape(shape) / scales
