@@ -416,7 +416,7 @@ def test_robust_cholesky_takes_semi_definite_matrices_and_refuses_others():
 def test_barrier_directions_solve_the_linearised_equations(p, target):
     rng = np.random.default_rng(5)
     costs, gain = rng.uniform(0.3, 3, size=9), rng.normal(size=9) * 2
-    barrier = Barrier(costs, PowerHinge(p), target, gain)
+    barrier = Barrier(costs, PowerHinge(p), target, gain, share=0.2)
     assert np.all(barrier.values > 0)
     np.testing.assert_allclose(barrier.values[2], barrier.values[3] - (target - gain))
     # Somewhere off that start, so that no residual is zero.

@@ -75,7 +75,7 @@ def linearise(
     """Move by ``length`` to ``point`` (at the first time: begin there), and linearise."""
     gains, goal = block.gains(point), block.problem.rows.goal()
     if state is None:
-        barrier = Barrier(block.costs, block.problem.loss, goal, gains)
+        barrier = Barrier(block.costs, block.problem.loss, goal, gains, share=_FIRST_SHARE)
     else:
         barrier = copy(state.barrier)
         barrier.move(length)
@@ -209,7 +209,7 @@ class Barrier(_Slacks):
         target: Floats | float,
         gain: Floats,
         *,
-        share: float = _FIRST_SHARE,
+        share: float,
     ) -> None:
         self.costs, self.loss, self.target = costs, loss, target
         shortfall = target - gain
