@@ -74,8 +74,8 @@ _MANY_NUMBERS, _MANY_FOR_HINGE = 30_000, 120_000
 _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30, 20, 150
 # Fewer rows than this and than features: steep smooth losses take a few systems of the rows' side.
 _FEW_ROWS = 400
-# With more rows per feature than this Newton-CG comes first whatever the cost, as rows cannot all be fitted:
-# for smooth losses, and for the hinge, whose interior point takes fewer steps.
+# From so many rows per feature on Newton-CG comes first whatever the cost, as rows cannot all be fitted: for
+# smooth losses, and for the hinge, whose interior point takes fewer steps.
 _STEEP_ROWS, _STEEP_HINGE_ROWS = 3, 20
 # A steep hinge takes proximal steps before an interior point only where its systems are so large.
 _STEEP_HINGE_SIDE = 400
@@ -299,7 +299,7 @@ def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regim
     return regime
 
 
-def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep: bool = False) -> list[str]:
+def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_wide: bool = False) -> list[str]:
     """Return what a regime tries, one after the other: each has other troubles.
 
     ============  =============================================  ==========================================
@@ -314,12 +314,12 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     ============  =============================================  ==========================================
 
     Newton-CG needs vectors of all rows, the interior point a loss that vanishes; in the iterative regime it
-    also needs one side that can be factorised.
+    also needs one side that can be factorised. ``is_wide``: rows can all be fitted, at a steep loss.
     """
     loss = objective.loss
     if regime == "iterative":
         # Rows that can all be fitted call for the proximal point method; others are slower with it.
-        first, second = ("proximal", "newton-cg") if is_steep else ("newton-cg", "proximal")
+        first, second = ("proximal", "newton-cg") if is_wide else ("newton-cg", "proximal")
         has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
         return [first, "interior"] if has_interior else [first, second]
     # Features a million times farther from zero than they vary take an interior point's last digits;
@@ -336,8 +336,8 @@ def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False)
     """Return the methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
     rows = RowFacts.of(reduced)
     is_wide = regime == "iterative" and rows.n_features >= rows.n_rows
-    is_proximal = is_wide and reduced.loss.vanishes and steepness(reduced) > 1
-    methods = methods_of(reduced.objective, rows, regime, is_steep=is_proximal)
+    is_wide = is_wide and reduced.loss.vanishes and steepness(reduced) > 1
+    methods = methods_of(reduced.objective, rows, regime, is_wide=is_wide)
     if is_chosen or regime == "iterative" or methods[0] == "shrinking" or not rows.takes_products:
         return methods
     return products_first(reduced, rows) + methods
@@ -361,8 +361,8 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
         return []
     # Bounds leave few weights free, and with them rows that cannot be fitted.
     is_boxed = not reduced.penalty.is_smooth and not np.any(reduced.penalty.kinks)
-    least, less = (_STEEP_HINGE_ROWS, _STEEP_ROWS) if loss.is_hinge else (_STEEP_ROWS, 1)
-    is_gentle = rows.n_rows >= (less if is_boxed else least) * rows.n_features
+    per_feature, within_bounds = (_STEEP_HINGE_ROWS, _STEEP_ROWS) if loss.is_hinge else (_STEEP_ROWS, 1)
+    is_gentle = rows.n_rows >= (within_bounds if is_boxed else per_feature) * rows.n_features
     if not reduced.penalty.is_smooth:
         return ["newton-cg"] if is_gentle else []
     if not loss.vanishes or is_gentle or not is_steep(reduced):
@@ -379,8 +379,9 @@ def is_steep(reduced: ERMProblem) -> bool:
 
     Where a diagonal preconditioner evens out the scales of the features, their geometric mean counts.
     """
-    if steepness(reduced) <= 1 or reduced.design.n_rows < reduced.design.n_features:
-        return steepness(reduced) > 1
+    has_long_rows = steepness(reduced) > 1
+    if not has_long_rows or reduced.design.n_rows < reduced.design.n_features:
+        return has_long_rows
     squares = reduced.design.column_scatter(member_costs(reduced), np.zeros(reduced.design.n_features))
     squares = squares[squares > 0]
     return bool(len(squares) * np.exp(np.log(squares).mean()) > STEEP * reduced.design.n_rows)
@@ -551,7 +552,7 @@ def solve_targets(
         guess = Guess(Point(np.zeros(rows_of.n_features), 0.0))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if start is not None:
-                guess = _certify_start(run, rows_of, start)
+                guess = certify_start_in_blocks(run, rows_of, start)
             elif sample is not None:
                 guess, _ = guess_of_sample(sample.problem, chosen)
             continue_run(run, rows_of, chosen, guess, sample)
@@ -573,7 +574,7 @@ def solve_targets(
             raise
 
 
-def _certify_start(run: Run, rows: TargetRows, start: Start) -> Guess:
+def certify_start_in_blocks(run: Run, rows: TargetRows, start: Start) -> Guess:
     """Certify the mean member of an earlier result; return it, or where its method was: one pass."""
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
     sums = rows.reduce(evaluate, point, rows.objective.loss, False)
